@@ -6,8 +6,8 @@
 
 /*
  * Host memory: the only file that calls malloc and free. NULL means the host is out of
- * memory; callers return SL_FAIL(SL_E_NOMEM, ...) or use SL_ALLOC_OR_FAIL. Zero bytes give a
- * unique pointer. Thread-safe.
+ * memory; callers return SL_FAIL(SL_E_NOMEM, ...) or use SL_ALLOC_OR_FAIL. Zero bytes
+ * give a unique pointer. Thread-safe.
  */
 void *sl_alloc(size_t size_bytes);
 void *sl_calloc(size_t count, size_t size_bytes); /* overflow-checked, zeroed */

@@ -13,7 +13,8 @@ struct sl_arena {
 	struct sl_arena_block *head;
 };
 
-void *sl_arena_alloc(struct sl_arena *a, size_t size_bytes); /* NULL: host out of memory */
+void *sl_arena_alloc(
+	struct sl_arena *a, size_t size_bytes); /* NULL: host out of memory */
 void *sl_arena_copy(struct sl_arena *a, const void *data, size_t size_bytes);
 char *sl_arena_strdup(struct sl_arena *a, const char *text);
 void sl_arena_finish(struct sl_arena *a);

@@ -6,15 +6,15 @@
 
 /*
  * SL_ASSERT: a contract between our own functions; checked unless NDEBUG is defined.
- * SL_BUG: continuing would corrupt data; always checked; prints, dumps the event ring, aborts.
- * Neither is for what a user, a file or a peer got wrong: that is a status.
+ * SL_BUG: continuing would corrupt data; always checked; prints, dumps the event ring,
+ * aborts. Neither is for what a user, a file or a peer got wrong: that is a status.
  */
 SL_NORETURN void sl_bug_at(const char *file, int line, const char *what);
 
-#define SL_BUG(cond)                                                                       \
-	do {                                                                               \
-		if (SL_UNLIKELY(cond))                                                     \
-			sl_bug_at(__FILE__, __LINE__, #cond);                              \
+#define SL_BUG(cond) \
+	do { \
+		if (SL_UNLIKELY(cond)) \
+			sl_bug_at(__FILE__, __LINE__, #cond); \
 	} while (0)
 
 #ifdef NDEBUG

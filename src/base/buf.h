@@ -10,7 +10,8 @@
 /*
  * Growable bytes with a maximum given at init.
  *
- * 1. data[len] is always '\0' once anything was appended; before that data is NULL, len 0.
+ * 1. data[len] is always '\0' once anything was appended; before that data is NULL, len
+ * 0.
  * 2. len <= max. Growing past max is SL_E_LIMIT; host memory running out is SL_E_NOMEM.
  * 3. After a failed append the contents are as before.
  * This file knows no higher-level type.
@@ -27,8 +28,9 @@ struct sl_buf {
 
 SL_NODISCARD sl_status sl_buf_append(struct sl_buf *b, const void *data, size_t len);
 SL_NODISCARD sl_status sl_buf_puts(struct sl_buf *b, const char *text);
-SL_NODISCARD sl_status sl_buf_printf(struct sl_buf *b, const char *fmt, ...) SL_PRINTF(2, 3);
-void sl_buf_clear(struct sl_buf *b);  /* len = 0, memory kept */
+SL_NODISCARD sl_status sl_buf_printf(struct sl_buf *b, const char *fmt, ...)
+	SL_PRINTF(2, 3);
+void sl_buf_clear(struct sl_buf *b); /* len = 0, memory kept */
 void sl_buf_finish(struct sl_buf *b); /* frees; zeroed objects are fine */
 /* The text; "" when nothing was appended. Borrowed. */
 const char *sl_buf_text(const struct sl_buf *b);

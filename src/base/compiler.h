@@ -13,4 +13,17 @@
 
 #define SL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The processor's CRC-32C instruction; without one SL_CPU_HAS_CRC32C() is false. */
+#if defined(__x86_64__)
+#define SL_TARGET_CRC32C __attribute__((target("sse4.2")))
+#define SL_CPU_HAS_CRC32C() __builtin_cpu_supports("sse4.2")
+#define SL_CRC32C_U64(crc, word) __builtin_ia32_crc32di((crc), (word))
+#define SL_CRC32C_U8(crc, byte) __builtin_ia32_crc32qi((crc), (byte))
+#else
+#define SL_TARGET_CRC32C
+#define SL_CPU_HAS_CRC32C() 0
+#define SL_CRC32C_U64(crc, word) ((crc) ^ (word))
+#define SL_CRC32C_U8(crc, byte) ((crc) ^ (byte))
+#endif
+
 #endif

@@ -10,8 +10,8 @@
 #include "sluice/status.h"
 
 /*
- * The trace ring: what happened, when, emission only. Fixed size, oldest overwritten; many
- * writers (a ticket each), readers look after the writers rested.
+ * The trace ring: what happened, when, emission only. Fixed size, oldest overwritten;
+ * many writers (a ticket each), readers look after the writers rested.
  */
 enum sl_event_kind {
 	SL_EV_OP_BEGIN,
@@ -34,13 +34,18 @@ struct sl_event {
 };
 
 struct sl_event_ring;
-SL_NODISCARD sl_status sl_event_ring_create(size_t slots, struct sl_event_ring **out); /* power of two */
+SL_NODISCARD sl_status sl_event_ring_create(
+	size_t slots, struct sl_event_ring **out); /* power of two */
 void sl_event_ring_destroy(struct sl_event_ring *r);
 /* r may be NULL: nothing is recorded. */
-void sl_event_emit(struct sl_event_ring *r, enum sl_event_kind kind, uint32_t id, uint64_t arg);
+void sl_event_emit(
+	struct sl_event_ring *r, enum sl_event_kind kind, uint32_t id, uint64_t arg);
 uint64_t sl_event_count(const struct sl_event_ring *r); /* emitted ever */
 /* The i-th oldest event still held; false past the end. */
 bool sl_event_at(const struct sl_event_ring *r, size_t i, struct sl_event *out);
 const char *sl_event_kind_name(enum sl_event_kind kind);
+/* Prints the last events of the newest ring to stderr; for a program that is about to
+ * abort. */
+void sl_event_dump(void);
 
 #endif

@@ -10,8 +10,9 @@
 #include "sluice/status.h"
 
 /*
- * Files. Every message names the path, what failed and what to try. Missing: SL_E_NOT_FOUND;
- * unreadable: SL_E_READ; not writable: SL_E_WRITE; ENOSPC or EDQUOT: SL_E_NOSPACE; other: SL_E_IO.
+ * Files. Every message names the path, what failed and what to try. Missing:
+ * SL_E_NOT_FOUND; unreadable: SL_E_READ; not writable: SL_E_WRITE; ENOSPC or EDQUOT:
+ * SL_E_NOSPACE; other: SL_E_IO.
  */
 
 /* Reads a whole regular file of at most max bytes. */
@@ -19,13 +20,15 @@ SL_NODISCARD sl_status sl_fs_read(const char *path, size_t max, struct sl_buf *o
 /* Opens a regular file for reading; size may be NULL. */
 SL_NODISCARD sl_status sl_fs_open(const char *path, int *out_fd, uint64_t *out_size);
 /* All of [offset, offset + len), or a failure; short reads and EINTR are continued. */
-SL_NODISCARD sl_status sl_fs_pread(int fd, const char *path, void *data, size_t len, uint64_t offset);
-SL_NODISCARD sl_status sl_fs_pwrite(int fd, const char *path, const void *data, size_t len,
-	uint64_t offset);
+SL_NODISCARD sl_status sl_fs_pread(
+	int fd, const char *path, void *data, size_t len, uint64_t offset);
+SL_NODISCARD sl_status sl_fs_pwrite(
+	int fd, const char *path, const void *data, size_t len, uint64_t offset);
 
 /*
- * A file that appears whole or not at all: written under a temporary name in the same folder,
- * fsynced, renamed, folder fsynced. cancel removes the temporary; both calls end the object.
+ * A file that appears whole or not at all: written under a temporary name in the same
+ * folder, fsynced, renamed, folder fsynced. cancel removes the temporary; both calls end
+ * the object.
  */
 struct sl_fs_new {
 	int fd;
@@ -44,7 +47,8 @@ SL_NODISCARD sl_status sl_fs_is_ram(const char *folder, bool *out);
 bool sl_fs_is_folder(const char *path);
 void sl_fs_close(int fd); /* -1 is fine */
 
-/* Test switch: the n-th system call of this file from now fails with `err` (0 = never). */
+/* Test switch: the n-th system call of this file from now fails with `err` (0 = never).
+ */
 void sl_fs_fail_at(long n, int err);
 int sl_fs_failed(void);
 

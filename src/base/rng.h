@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * Counter-based random numbers: Philox-4x32-10 (Salmon et al., SC'11), so that the number for
- * (seed, stream, step, element) is the same whoever asks, in whatever order, however often.
+ * Counter-based random numbers: Philox-4x32-10 (Salmon et al., SC'11), so that the number
+ * for (seed, stream, step, element) is the same whoever asks, in whatever order, however
+ * often.
  */
 struct sl_rng_key {
 	uint64_t seed;
@@ -22,7 +23,8 @@ static inline float sl_rng_unit(uint32_t word)
 {
 	return (float)(word >> 8) * 0x1p-24f;
 }
-/* Standard normal of element `element` (Box-Muller over the pair of words it belongs to). */
+/* Standard normal of element `element` (Box-Muller over the pair of words it belongs to).
+ */
 double sl_rng_normal(const struct sl_rng_key *key, uint64_t element);
 
 /* A sequential generator for tests and shuffles: element 0, 1, 2, ... of a key. */

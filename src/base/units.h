@@ -25,7 +25,8 @@ static inline uint64_t sl_align_up(uint64_t v, uint64_t align)
 
 /*
  * "1048576", "512KiB", "6 GiB", "1.5GB" (KiB MiB GiB TiB binary, KB MB GB TB decimal).
- * Anything else is SL_E_USAGE with a message that shows what is accepted; `what` names the option.
+ * Anything else is SL_E_USAGE with a message that shows what is accepted; `what` names
+ * the option.
  */
 SL_NODISCARD sl_status sl_size_parse(const char *what, const char *text, uint64_t *out);
 /* "12GB/s" in bytes a second, the same units. */

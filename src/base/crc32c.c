@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CRC-32C, reflected polynomial 0x82F63B78; by instruction, or four bits at a time. */
+#include "base/crc32c.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+static const uint32_t nibble[16] = {
+	0x00000000,
+	0x105EC76F,
+	0x20BD8EDE,
+	0x30E349B1,
+	0x417B1DBC,
+	0x5125DAD3,
+	0x61C69362,
+	0x7198540D,
+	0x82F63B78,
+	0x92A8FC17,
+	0xA24BB5A6,
+	0xB21572C9,
+	0xC38D26C4,
+	0xD3D3E1AB,
+	0xE330A81A,
+	0xF36E6F75,
+};
+
+static uint32_t plain(uint32_t crc, const unsigned char *p, size_t len)
+{
+	for (; len; len--, p++) {
+		crc ^= *p;
+		crc = crc >> 4 ^ nibble[crc & 15];
+		crc = crc >> 4 ^ nibble[crc & 15];
+	}
+	return crc;
+}
+
+SL_TARGET_CRC32C static uint32_t fast(uint32_t crc, const unsigned char *p, size_t len)
+{
+	uint64_t wide = crc;
+
+	for (; len >= 8; len -= 8, p += 8) {
+		uint64_t word;
+		memcpy(&word, p, 8);
+		wide = SL_CRC32C_U64(wide, word);
+	}
+	crc = (uint32_t)wide;
+	for (; len; len--, p++)
+		crc = SL_CRC32C_U8(crc, *p);
+	return crc;
+}
+
+uint32_t sl_crc32c(uint32_t crc, const void *data, size_t len)
+{
+	if (SL_CPU_HAS_CRC32C())
+		return ~fast(~crc, data, len);
+	return ~plain(~crc, data, len);
+}
