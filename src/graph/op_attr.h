@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_GRAPH_OP_ATTR_H
+#define SL_GRAPH_OP_ATTR_H
+
+#include "sluice/attrs.h"
+
+/*
+ * Attributes of operators whose builders take one or two scalars: here, and not in the operators'
+ * files, because kernels read them too.
+ */
+
+/* gelu, gelu_dx */
+struct sl_gelu_attr {
+	bool tanh_form;
+};
+
+/* affine */
+struct sl_affine_attr {
+	double scale, shift;
+};
+
+/* cast */
+struct sl_cast_attr {
+	int64_t dtype; /* enum sl_dtype */
+};
+
+/* softmax, log_softmax and their gradients, concat, gather: an axis that is not negative */
+struct sl_axis_attr {
+	int64_t axis;
+};
+
+/* batch_norm, batch_norm_dx, batch_norm_infer, layer_norm */
+struct sl_eps_attr {
+	double eps;
+};
+
+/* transpose */
+struct sl_perm_attr {
+	int64_t perm[SL_MAX_RANK];
+};
+
+/* full */
+struct sl_full_attr {
+	double value;
+	int64_t dtype; /* enum sl_dtype */
+	int64_t rank;
+	int64_t dim[SL_MAX_RANK];
+};
+
+#endif
