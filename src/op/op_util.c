@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the operators' files share: elements, index walks, shape checks, short builders.
+ */
+#include "op/op_util.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/compiler.h"
+
+double sl_get(const void *data, enum sl_dtype t, int64_t i)
+{
+	if (t == SL_F32)
+		return (double)((const float *)data)[i];
+	if (t == SL_F64)
+		return ((const double *)data)[i];
+	return (double)sl_get_i64(data, t, i);
+}
+
+void sl_set(void *data, enum sl_dtype t, int64_t i, double v)
+{
+	if (t == SL_F32)
+		((float *)data)[i] = (float)v;
+	else if (t == SL_F64)
+		((double *)data)[i] = v;
+	else if (t == SL_I32)
+		((int32_t *)data)[i] = (int32_t)v;
+	else if (t == SL_I64)
+		((int64_t *)data)[i] = (int64_t)v;
+	else
+		((uint8_t *)data)[i] = (uint8_t)v;
+}
+
+int64_t sl_get_i64(const void *data, enum sl_dtype t, int64_t i)
+{
+	if (t == SL_I64)
+		return ((const int64_t *)data)[i];
+	if (t == SL_I32)
+		return ((const int32_t *)data)[i];
+	SL_ASSERT(t == SL_U8);
+	return ((const uint8_t *)data)[i];
+}
+
+void sl_move(void *dst, int64_t i, const void *src, int64_t j, enum sl_dtype t)
+{
+	size_t size = sl_dtype_bytes(t);
+
+	memcpy((char *)dst + (size_t)i * size, (const char *)src + (size_t)j * size,
+		size);
+}
+
+void sl_strides(const struct sl_shape *s, int64_t stride[SL_MAX_RANK])
+{
+	int64_t step = 1;
+
+	for (int i = s->rank - 1; i >= 0; i--) {
+		stride[i] = step;
+		step *= s->dim[i];
+	}
+}
+
+void sl_walk_init(struct sl_walk *w, const struct sl_shape *shape)
+{
+	*w = (struct sl_walk){.rank = shape->rank, .count = sl_shape_count(shape)};
+	memcpy(w->dim, shape->dim, sizeof(w->dim));
+}
+
+int sl_walk_broadcast(struct sl_walk *w, const struct sl_shape *operand)
+{
+	int64_t own[SL_MAX_RANK] = {0};
+	int64_t stride[SL_MAX_RANK] = {0};
+	int lead = w->rank - operand->rank;
+
+	SL_ASSERT(lead >= 0);
+	sl_strides(operand, own);
+	for (int i = 0; i < operand->rank; i++)
+		stride[lead + i] = operand->dim[i] == 1 ? 0 : own[i];
+	return sl_walk_strided(w, stride, 0);
+}
+
+int sl_walk_strided(struct sl_walk *w, const int64_t stride[SL_MAX_RANK], int64_t start)
+{
+	int k = w->n_operands++;
+
+	SL_ASSERT(k < SL_WALK_MAX);
+	memcpy(w->stride[k], stride, (size_t)w->rank * sizeof(*stride));
+	w->at[k] = start;
+	return k;
+}
+
+void sl_walk_next(struct sl_walk *w)
+{
+	w->i++;
+	for (int axis = w->rank - 1; axis >= 0; axis--) {
+		for (int k = 0; k < w->n_operands; k++)
+			w->at[k] += w->stride[k][axis];
+		if (++w->index[axis] < w->dim[axis])
+			return;
+		for (int k = 0; k < w->n_operands; k++)
+			w->at[k] -= w->stride[k][axis] * w->dim[axis];
+		w->index[axis] = 0;
+	}
+}
+
+struct sl_around sl_around_axis(const struct sl_shape *s, int axis)
+{
+	return (struct sl_around){
+		.outer = sl_shape_span(s, 0, axis),
+		.n = s->dim[axis],
+		.inner = sl_shape_span(s, axis + 1, s->rank),
+	};
+}
+
+sl_status sl_check_float(const struct sl_node_info *n, int i)
+{
+	if (sl_dtype_is_float(n->in[i].dtype))
+		return SL_OK;
+	return SL_FAIL(SL_E_DTYPE, "input %d is %s; it must be f32 or f64 (use cast)", i,
+		sl_dtype_name(n->in[i].dtype));
+}
+
+sl_status sl_check_index(const struct sl_node_info *n, int i)
+{
+	if (n->in[i].dtype == SL_I32 || n->in[i].dtype == SL_I64)
+		return SL_OK;
+	return SL_FAIL(SL_E_DTYPE, "input %d is %s; indices and labels are i32 or i64", i,
+		sl_dtype_name(n->in[i].dtype));
+}
+
+sl_status sl_check_rank(const struct sl_node_info *n, int i, int rank)
+{
+	char text[SL_SHAPE_TEXT];
+
+	if (n->in[i].shape.rank == rank)
+		return SL_OK;
+	return SL_FAIL(SL_E_SHAPE, "input %d is %s; it must have %d dimensions", i,
+		sl_shape_print(&n->in[i].shape, text), rank);
+}
+
+sl_status sl_check_min_rank(const struct sl_node_info *n, int i, int rank)
+{
+	char text[SL_SHAPE_TEXT];
+
+	if (n->in[i].shape.rank >= rank)
+		return SL_OK;
+	return SL_FAIL(SL_E_SHAPE, "input %d is %s; it must have at least %d dimension%s",
+		i, sl_shape_print(&n->in[i].shape, text), rank, rank == 1 ? "" : "s");
+}
+
+sl_status sl_check_dtype_as(const struct sl_node_info *n, int i, int j)
+{
+	if (n->in[i].dtype == n->in[j].dtype)
+		return SL_OK;
+	return SL_FAIL(SL_E_DTYPE,
+		"input %d is %s but input %d is %s; they must agree (use cast)", i,
+		sl_dtype_name(n->in[i].dtype), j, sl_dtype_name(n->in[j].dtype));
+}
+
+sl_status sl_check_shape_as(const struct sl_node_info *n, int i, int j)
+{
+	char text_i[SL_SHAPE_TEXT];
+	char text_j[SL_SHAPE_TEXT];
+
+	if (sl_shape_equal(&n->in[i].shape, &n->in[j].shape))
+		return SL_OK;
+	return SL_FAIL(SL_E_SHAPE, "input %d is %s but input %d is %s; they must agree",
+		i, sl_shape_print(&n->in[i].shape, text_i), j,
+		sl_shape_print(&n->in[j].shape, text_j));
+}
+
+sl_status sl_check_type_as(const struct sl_node_info *n, int i, int j)
+{
+	SL_TRY(sl_check_dtype_as(n, i, j));
+	return sl_check_shape_as(n, i, j);
+}
+
+sl_status sl_check_shape(const struct sl_node_info *n, int i, const struct sl_shape *want)
+{
+	char text[SL_SHAPE_TEXT];
+	char text_want[SL_SHAPE_TEXT];
+
+	if (sl_shape_equal(&n->in[i].shape, want))
+		return SL_OK;
+	return SL_FAIL(SL_E_SHAPE, "input %d is %s; here it must be %s", i,
+		sl_shape_print(&n->in[i].shape, text), sl_shape_print(want, text_want));
+}
+
+sl_status sl_check_axis(int64_t axis, int rank, int *out)
+{
+	int64_t from_start = axis < 0 ? axis + rank : axis;
+
+	if (from_start < 0 || from_start >= rank)
+		return SL_FAIL(SL_E_INVALID,
+			"axis %" PRId64
+			" of a value with %d dimension%s; it must be in [%d, %d)",
+			axis, rank, rank == 1 ? "" : "s", -rank, rank);
+	*out = (int)from_start;
+	return SL_OK;
+}
+
+sl_status sl_infer_same(const struct sl_node_info *n, struct sl_type *out)
+{
+	out[0] = n->in[0];
+	return SL_OK;
+}
+
+sl_status sl_infer_same_float(const struct sl_node_info *n, struct sl_type *out)
+{
+	SL_TRY(sl_check_float(n, 0));
+	return sl_infer_same(n, out);
+}
+
+sl_status sl_infer_pair_float(const struct sl_node_info *n, struct sl_type *out)
+{
+	SL_TRY(sl_check_float(n, 0));
+	SL_TRY(sl_check_type_as(n, 1, 0));
+	return sl_infer_same(n, out);
+}
+
+sl_val sl_op_add1(struct sl_graph *g, const struct sl_op *op, const void *attr, sl_val a)
+{
+	return sl_graph_add(g, op, attr, &a, 1, NULL);
+}
+
+sl_val sl_op_add2(
+	struct sl_graph *g, const struct sl_op *op, const void *attr, sl_val a, sl_val b)
+{
+	const sl_val in[] = {a, b};
+
+	return sl_graph_add(g, op, attr, in, 2, NULL);
+}
+
+sl_val sl_op_add3(struct sl_graph *g, const struct sl_op *op, const void *attr, sl_val a,
+	sl_val b, sl_val c)
+{
+	const sl_val in[] = {a, b, c};
+
+	return sl_graph_add(g, op, attr, in, 3, NULL);
+}
+
+struct sl_shape_attr sl_shape_to_attr(const struct sl_shape *s)
+{
+	struct sl_shape_attr a = {.rank = s->rank};
+
+	/* An impossible rank is kept for the shape rule to refuse. */
+	for (int i = 0; i < s->rank && i < SL_MAX_RANK; i++)
+		a.dim[i] = s->dim[i];
+	return a;
+}
+
+struct sl_shape sl_shape_from_attr(const struct sl_shape_attr *a)
+{
+	struct sl_shape s = {.rank = (int)a->rank};
+
+	for (int i = 0; i < s.rank && i < SL_MAX_RANK; i++)
+		s.dim[i] = a->dim[i];
+	return s;
+}
+
+void sl_rebind_dim0(struct sl_shape_attr *a, const struct sl_type *in0)
+{
+	if (a->rank > 0 && in0->shape.rank > 0)
+		a->dim[0] = in0->shape.dim[0];
+}
