@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The executor: one loop over the ops; all else is asked of hooks and kernels. */
+#include "exec/exec.h"
+
+#include "base/assert.h"
+
+static sl_status run_hooks(const struct sl_exec *x, uint32_t op, bool after)
+{
+	for (uint32_t i = 0; i < x->n_hooks; i++) {
+		sl_hook_fn fn = after ? x->hooks[i].after : x->hooks[i].before;
+
+		if (fn != NULL)
+			SL_TRY(fn(x->hooks[i].ctx, op));
+	}
+	return SL_OK;
+}
+
+static void *address(const struct sl_exec *x, const struct sl_program_arg *arg)
+{
+	if (arg->storage == SL_NO_ID)
+		return NULL;
+	SL_ASSERT(x->storage_offset[arg->storage] != SL_NO_OFFSET);
+	return x->arena + x->storage_offset[arg->storage] + arg->offset;
+}
+
+static sl_status run_kernel(const struct sl_exec *x, uint32_t i)
+{
+	const struct sl_program_op *op = &x->program->ops[i];
+	void *in[SL_OP_MAX_IN], *out[SL_OP_MAX_OUT];
+	struct sl_call call = {
+		.node = &op->info,
+		.in = in,
+		.out = out,
+		.run = &x->run,
+		.prepared = op->prepared.state,
+	};
+
+	for (int k = 0; k < op->info.n_in; k++)
+		in[k] = address(x, &op->args[k]);
+	for (int k = 0; k < op->info.n_out; k++)
+		out[k] = address(x, &op->args[op->info.n_in + k]);
+	if (op->prepared.workspace_bytes > 0)
+		call.workspace = x->arena + x->workspace_offset[i];
+	return op->kernel->run(&call);
+}
+
+static sl_status run_op(const struct sl_exec *x, uint32_t i)
+{
+	SL_TRY(run_hooks(x, i, false));
+	sl_event_emit(x->events, SL_EV_OP_BEGIN, i, 0);
+	SL_TRY(run_kernel(x, i));
+	sl_event_emit(x->events, SL_EV_OP_END, i, 0);
+	return run_hooks(x, i, true);
+}
+
+sl_status sl_exec_step(const struct sl_exec *x)
+{
+	sl_status st = SL_OK;
+
+	for (uint32_t i = 0; i < x->program->n_ops && st == SL_OK; i++) {
+		st = run_op(x, i);
+		if (st != SL_OK) {
+			const struct sl_program_op *op = &x->program->ops[i];
+
+			st = sl_fail_prefix(st, "op %u (%s%s%s)", i, op->info.op->name,
+				op->scope[0] != '\0' ? " in " : "", op->scope);
+		}
+	}
+	return st;
+}
