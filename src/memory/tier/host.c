@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host tier: a second arena in the same DRAM, the rehearsal of a GPU's pinned host
+ * memory. */
+#include "memory/tier/tier.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+
+#define HUGE_BYTES ((uint64_t)2 << 20)
+
+struct host_tier {
+	struct sl_tier base;
+	uint8_t *bytes;
+};
+
+static sl_status host_put(
+	struct sl_tier *t, uint64_t offset, const void *data, size_t len)
+{
+	struct host_tier *h = (struct host_tier *)t;
+
+	memcpy(h->bytes + offset, data, len);
+	return SL_OK;
+}
+
+static sl_status host_get(struct sl_tier *t, uint64_t offset, void *data, size_t len)
+{
+	struct host_tier *h = (struct host_tier *)t;
+
+	memcpy(data, h->bytes + offset, len);
+	return SL_OK;
+}
+
+static void host_destroy(struct sl_tier *t)
+{
+	struct host_tier *h = (struct host_tier *)t;
+
+	if (h->bytes)
+		munmap(h->bytes, (size_t)t->bytes);
+	sl_free(h);
+}
+
+static const struct sl_tier_impl host_impl = {
+	.name = "host",
+	.align = 1,
+	.put = host_put,
+	.get = host_get,
+	.destroy = host_destroy,
+};
+
+sl_status sl_tier_host_create(uint64_t bytes, struct sl_tier **out)
+{
+	struct host_tier *h = sl_calloc(1, sizeof(*h));
+	void *base = NULL;
+
+	if (!h)
+		return SL_FAIL(SL_E_NOMEM, "host tier: no memory for its table");
+	if (bytes > 0) {
+		/* Fresh anonymous pages: never-put bytes are zeros, as the header
+		 * promises. */
+		base = bytes > SIZE_MAX / 2
+			       ? MAP_FAILED
+			       : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+					 0);
+		if (base == MAP_FAILED) {
+			sl_free(h);
+			return SL_FAIL(SL_E_NOMEM,
+				"host tier: the system has no %llu bytes; give a smaller "
+				"--host",
+				(unsigned long long)bytes);
+		}
+		/* Only a hint: a machine without huge pages is merely slower. */
+		if (bytes >= HUGE_BYTES)
+			(void)madvise(
+				base, (size_t)(bytes & ~(HUGE_BYTES - 1)), MADV_HUGEPAGE);
+	}
+	h->base = (struct sl_tier){.impl = &host_impl, .bytes = bytes};
+	h->bytes = base;
+	*out = &h->base;
+	return SL_OK;
+}
