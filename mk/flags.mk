@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 ONLY ?= $(patsubst src/%/,%,$(sort $(dir $(wildcard src/*/*.c src/*/*/*.c))))
 
 WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wstrict-prototypes \

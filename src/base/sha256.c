@@ -2,12 +2,15 @@
 /* SHA-256 through libcrypto. */
 #include "base/sha256.h"
 
+#include <stdbool.h>
+
 #include <openssl/evp.h>
 
 #include "base/alloc.h"
 
 struct sl_sha256 {
 	EVP_MD_CTX *ctx;
+	bool ended; /* libcrypto itself does not refuse a second end */
 };
 
 sl_status sl_sha256_create(struct sl_sha256 **out)
@@ -27,7 +30,7 @@ sl_status sl_sha256_create(struct sl_sha256 **out)
 
 sl_status sl_sha256_add(struct sl_sha256 *h, const void *data, size_t len)
 {
-	if (!EVP_DigestUpdate(h->ctx, data, len))
+	if (h->ended || !EVP_DigestUpdate(h->ctx, data, len))
 		return SL_FAIL(SL_E_INVALID,
 			"libcrypto refused %zu bytes for SHA-256; "
 			"the sum was ended already",
@@ -41,10 +44,11 @@ sl_status sl_sha256_hex(struct sl_sha256 *h, char out[65])
 	unsigned char sum[EVP_MAX_MD_SIZE];
 	unsigned int len = 0;
 
-	if (!EVP_DigestFinal_ex(h->ctx, sum, &len) || len != 32)
+	if (h->ended || !EVP_DigestFinal_ex(h->ctx, sum, &len) || len != 32)
 		return SL_FAIL(SL_E_INVALID,
 			"libcrypto could not end a SHA-256 sum; it was ended "
 			"already");
+	h->ended = true;
 	for (unsigned int i = 0; i < len; i++) {
 		out[2 * i] = digits[sum[i] >> 4];
 		out[2 * i + 1] = digits[sum[i] & 15];
