@@ -89,7 +89,7 @@ void sl_residency_place_copy(
 
 sl_status sl_residency_birth(struct sl_residency *r, uint32_t v, uint64_t at)
 {
-	if (!is_in(r, v, IN(ABSENT) | IN(AWAY) | IN(LEAVING)))
+	if (!is_in(r, v, IN(ABSENT)))
 		return refuse(r, v, "be born");
 	r->state[v] = SL_RES_RESIDENT;
 	r->at[v] = at;

@@ -8,34 +8,37 @@
 
 #include "sluice/status.h"
 
+/* clang-format off: the diagram */
 /*
  * Where each value is. A table without threads and without bytes: the engine asks it
  * whether a step is legal, then moves the bytes. Values here are root values (no
- * aliases).
+ * aliases). `place` and `place_copy` set the state at a boundary; the others are the
+ * arrows:
  *
- *                        birth                      out_begin
- *            ABSENT ---------------> RESIDENT ---------------------> LEAVING
- *              ^  ^                  ^ | | ^  \                      |  |  |
- *   drop from  |  |     drop         | | | |   \ drop_clean          |  |  | birth
- * (persistent any state -+  +------------------|-+ | |    \                    |  |  |
- * value overwritten |   +-+     v          out_end  |  |  | whole) -> RESIDENT in_end  |
- * write   AWAY <---------------+  | |  move     |  (birth: as LEAVING) | |           |
- * in_begin             | in_begin |           v                      |
- *                                    +-------- COMING <-----------------+
+ *               birth                  out_begin              out_end
+ *     ABSENT ----------->  RESIDENT  ------------->  LEAVING -----------> AWAY
+ *                           ^    |                      |                 ^  |
+ *                    in_end |    |       drop_clean     |                 |  |
+ *                           |    +----------------------)-----------------+  |
+ *                           |                           | in_begin           | in_begin
+ *                         COMING <----------------------+--------------------+
+ *
+ *     drop: any state -> ABSENT        write, move: RESIDENT -> RESIDENT
  *
  *   ABSENT    no bytes anywhere: not yet born, or dead
- *   RESIDENT  the device bytes at `at` are the value; bit k of `copies`: tier k holds the
- * same LEAVING   given up: a copy to a tier is under way and still reads the device bytes
- *   AWAY      no device bytes; `copies` is not 0
+ *   RESIDENT  the device bytes at `at` are the value; bit k of `copies`: tier k has the
+ * same LEAVING   given up; a copy to a tier is under way and still reads the device bytes
+ *   AWAY      no device bytes
  *   COMING    a copy from a tier to `at` is under way
  *
  * 1. `at` is SL_RES_NOWHERE exactly in ABSENT, LEAVING and AWAY.
  * 2. `copies` is 0 in ABSENT and after birth or write: an older copy is never read again.
  * 3. `copies` is not 0 in LEAVING, AWAY and COMING; a bit counts from out_begin on, so
- * whoever reads that copy first waits for the copying to end.
+ *    whoever reads that copy first waits for the copying to end.
  * 4. copy_at of a set bit is where that tier holds the value.
  * 5. An illegal step changes nothing and is SL_E_INVALID.
  */
+/* clang-format on */
 #define SL_RES_MAX_TIERS 8u
 #define SL_RES_NOWHERE UINT64_MAX
 

@@ -50,7 +50,7 @@ static sl_status step_birth(struct pair *p, uint32_t v, bool *legal)
 	struct twin *t = &p->twin[v];
 	uint64_t at = draw(p, 100);
 
-	*legal = t->busy != INCOMING && t->device == 0;
+	*legal = t->current == 0;
 	if (*legal) {
 		t->device = t->current = ++p->versions;
 		t->device_at = at;
