@@ -7,11 +7,12 @@
 struct sl_pool;
 
 /*
- * What an operator is. One constant descriptor an operator, in src/op; the graph and the executor
- * reach operators only through it.
+ * What an operator is. One constant descriptor an operator, in src/op; the graph and the
+ * executor reach operators only through it.
  */
 
-/* A node as rules and kernels see it. in[i].dtype is SL_DTYPE_COUNT where an optional input is absent. */
+/* A node as rules and kernels see it. in[i].dtype is SL_DTYPE_COUNT where an optional
+ * input is absent. */
 struct sl_node_info {
 	const struct sl_op *op;
 	const void *attr;
@@ -32,8 +33,8 @@ struct sl_cost {
 /* Called by feed and fetch nodes; data is device memory of `type`, only for the call. */
 typedef sl_status (*sl_feed_fn)(void *ctx, const char *name, uint32_t part, void *data,
 	const struct sl_type *type);
-typedef sl_status (*sl_fetch_fn)(void *ctx, const char *name, uint32_t part, const void *data,
-	const struct sl_type *type);
+typedef sl_status (*sl_fetch_fn)(void *ctx, const char *name, uint32_t part,
+	const void *data, const struct sl_type *type);
 
 /* What a step gives to every kernel. */
 struct sl_run {
@@ -45,7 +46,8 @@ struct sl_run {
 	void *io_ctx;
 };
 
-/* One execution. Absent optional inputs are NULL. Inputs that the op mutates are written through in[]. */
+/* One execution. Absent optional inputs are NULL. Inputs that the op mutates are written
+ * through in[]. */
 struct sl_call {
 	const struct sl_node_info *node;
 	void *const *in;
@@ -59,14 +61,21 @@ struct sl_call {
 struct sl_grad {
 	struct sl_graph *g;
 	const struct sl_node_info *node;
-	const sl_val *in;   /* [n_in] */
-	const sl_val *out;  /* [n_out] */
+	const sl_val *in; /* [n_in] */
+	const sl_val *out; /* [n_out] */
 	const sl_val *dout; /* [n_out]; NONE where nothing flows back */
-	const bool *need;   /* [n_in] */
-	sl_val *din;	    /* [n_in], all NONE before */
+	const bool *need; /* [n_in] */
+	sl_val *din; /* [n_in], all NONE before */
 };
 
-enum sl_attr_kind { SL_ATTR_I64, SL_ATTR_U64, SL_ATTR_U32, SL_ATTR_F64, SL_ATTR_BOOL, SL_ATTR_NAME };
+enum sl_attr_kind {
+	SL_ATTR_I64,
+	SL_ATTR_U64,
+	SL_ATTR_U32,
+	SL_ATTR_F64,
+	SL_ATTR_BOOL,
+	SL_ATTR_NAME
+};
 /* Text form of an attribute struct; count > 1 is an array; NAME is char[count]. */
 struct sl_attr_field {
 	const char *name;
@@ -74,12 +83,17 @@ struct sl_attr_field {
 	uint32_t offset;
 	uint32_t count;
 };
-#define SL_ATTR(type, member, kind_, count_)                                               \
-	{.name = #member, .kind = SL_ATTR_##kind_, .offset = offsetof(type, member), .count = (count_)}
+#define SL_ATTR(type, member, kind_, count_) \
+	{ \
+		.name = #member, .kind = SL_ATTR_##kind_, \
+		.offset = offsetof(type, member), .count = (count_) \
+	}
 
 enum sl_op_flags {
-	SL_OP_VIEW = 1,	  /* out[0] shares the bytes of in[0]; costs nothing, runs nothing */
-	SL_OP_IMPURE = 2, /* touches the outside or state: never run twice, never removed */
+	SL_OP_VIEW =
+		1, /* out[0] shares the bytes of in[0]; costs nothing, runs nothing */
+	SL_OP_IMPURE =
+		2, /* touches the outside or state: never run twice, never removed */
 };
 
 #define SL_OP_MAX_IN 512
@@ -93,26 +107,28 @@ struct sl_op {
 	int min_in, max_in; /* max_in > min_in: variadic or optional at the end */
 	int n_out;
 	uint32_t optional_in; /* bit i: in[i] may be absent */
-	uint32_t mutates;     /* bit i: in[i] is changed in place (the node then is IMPURE too) */
+	uint32_t mutates; /* bit i: in[i] is changed in place (the node then is IMPURE
+			     too) */
 	uint32_t flags;
-	/* bit i: in[i] may share its bytes with out[0] when its life ends here and the sizes agree;
-	 * every kernel of the op must allow in[i] == out[0] exactly. */
+	/* bit i: in[i] may share its bytes with out[0] when its life ends here and the
+	 * sizes agree; every kernel of the op must allow in[i] == out[0] exactly. */
 	uint32_t inplace_in;
 
-	/* Shape rule: fills out[0..n_out). n->out is not valid yet. SL_E_SHAPE, SL_E_DTYPE, SL_E_INVALID
-	 * with the values in the message. */
+	/* Shape rule: fills out[0..n_out). n->out is not valid yet. SL_E_SHAPE,
+	 * SL_E_DTYPE, SL_E_INVALID with the values in the message. */
 	sl_status (*infer)(const struct sl_node_info *n, struct sl_type *out);
 	/* NULL: not differentiable (a gradient that reaches it is SL_E_UNSUPPORTED). */
 	sl_status (*grad)(struct sl_grad *c);
 	/* NULL: flops = elements of out[0], bytes = all inputs and outputs once. */
 	void (*cost)(const struct sl_node_info *n, struct sl_cost *out);
-	/* Reference on host memory for f32 and f64 (computes in double, rounds once at the end where it
-	 * can); plain loops. NULL only for views. */
+	/* Reference on host memory for f32 and f64 (computes in double, rounds once at
+	 * the end where it can); plain loops. NULL only for views. */
 	sl_status (*ref)(const struct sl_call *c);
 	size_t (*ref_workspace)(const struct sl_node_info *n); /* NULL: none */
 	/* VIEW: byte offset of out[0] in in[0]. NULL: 0. */
 	int64_t (*view_offset)(const struct sl_node_info *n);
-	/* Adjusts a copy of the attributes for sl_graph_bind (random element base); NULL: nothing. */
+	/* Adjusts a copy of the attributes for sl_graph_bind (random element base); NULL:
+	 * nothing. */
 	void (*rebind)(void *attr, const struct sl_type *in0, const struct sl_bind *bind);
 };
 
@@ -124,8 +140,8 @@ const struct sl_op *sl_op_at(size_t i);
  * Appends a node and returns its first output; out (may be NULL) gets all. attr is copied
  * (op->attr_bytes). If an input is poisoned the result is poisoned and nothing is added.
  */
-sl_val sl_graph_add(struct sl_graph *g, const struct sl_op *op, const void *attr, const sl_val *in,
-	int n_in, sl_val *out);
+sl_val sl_graph_add(struct sl_graph *g, const struct sl_op *op, const void *attr,
+	const sl_val *in, int n_in, sl_val *out);
 /* Records the first failure and returns POISON, for builders that check by themselves. */
 sl_val sl_graph_poison(struct sl_graph *g, sl_status st);
 

@@ -5,8 +5,8 @@
 #include "sluice/attrs.h"
 
 /*
- * Attributes of operators whose builders take one or two scalars: here, and not in the operators'
- * files, because kernels read them too.
+ * Attributes of operators whose builders take one or two scalars: here, and not in the
+ * operators' files, because kernels read them too.
  */
 
 /* gelu, gelu_dx */
@@ -24,7 +24,8 @@ struct sl_cast_attr {
 	int64_t dtype; /* enum sl_dtype */
 };
 
-/* softmax, log_softmax and their gradients, concat, gather: an axis that is not negative */
+/* softmax, log_softmax and their gradients, concat, gather: an axis that is not negative
+ */
 struct sl_axis_attr {
 	int64_t axis;
 };
