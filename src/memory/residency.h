@@ -8,7 +8,7 @@
 
 #include "sluice/status.h"
 
-/* clang-format off: the diagram */
+/* clang-format off */
 /*
  * Where each value is. A table without threads and without bytes: the engine asks it
  * whether a step is legal, then moves the bytes. Values here are root values (no
@@ -26,8 +26,8 @@
  *     drop: any state -> ABSENT        write, move: RESIDENT -> RESIDENT
  *
  *   ABSENT    no bytes anywhere: not yet born, or dead
- *   RESIDENT  the device bytes at `at` are the value; bit k of `copies`: tier k has the
- * same LEAVING   given up; a copy to a tier is under way and still reads the device bytes
+ *   RESIDENT  the device bytes at `at` are the value; bit k of `copies`: tier k has the same
+ *   LEAVING   given up; a copy to a tier is under way and still reads the device bytes
  *   AWAY      no device bytes
  *   COMING    a copy from a tier to `at` is under way
  *
