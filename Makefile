@@ -2,5 +2,63 @@
 # Sluice: `make demo` runs the main job, `make check` passes the tests, `make help` lists the rest.
 
 BUILD ?= build
+RUN := tools/run-tests
+
+# As many jobs as cores, unless the caller said how many.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+include mk/packages.mk
 include mk/flags.mk
+include mk/programs.mk
 include mk/tests.mk
+include mk/tools.mk
+
+.PHONY: all demo train-text install uninstall clean help
+
+all: $(PROGRAMS) ## build build/libsluice.a and the programs
+	@tools/stats --brief
+
+# The main job: the same model with and without the budget, every bit compared.
+demo: all ## the main job, about a minute: plan, train and verify under a hard budget
+	@if [ -x examples/demo.sh ]; then SLUICE=$(BUILD)/sluice examples/demo.sh; \
+	else echo "examples/demo.sh is missing"; exit 1; fi
+
+# Debian's King James Bible as one text file.
+TEXT := $(BUILD)/data/bible.txt
+$(TEXT):
+	@mkdir -p $(@D)
+	@bible -f Gen1:1-Rev22:21 > $@.tmp && mv $@.tmp $@
+
+TEXT_STEPS ?= 200
+train-text: all $(TEXT) ## train a small character model on the Bible (TEXT_STEPS=200)
+	$(BUILD)/sluice train gpt2:layers=4,width=256,context=128 --data text:$(TEXT) \
+		--batch 8 --steps $(TEXT_STEPS) --optim adamw --lr 0.0005 \
+		--save $(BUILD)/text.safetensors
+
+PREFIX ?= /usr/local
+install: all ## install programs, library and headers under PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib \
+		$(DESTDIR)$(PREFIX)/include/sluice
+	install -m 755 $(filter-out $(LIB),$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/sluice/* $(DESTDIR)$(PREFIX)/include/sluice
+
+uninstall: ## remove what install put there
+	rm -f $(patsubst $(BUILD)/%,$(DESTDIR)$(PREFIX)/bin/%,$(filter-out $(LIB),$(PROGRAMS)))
+	rm -f $(DESTDIR)$(PREFIX)/lib/libsluice.a
+	rm -rf $(DESTDIR)$(PREFIX)/include/sluice
+
+clean: ## remove the build folders
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sort | \
+		sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | \
+		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# How a source becomes an object and the library.
 ifeq ($(origin CC),default)
 CC := gcc
 endif
@@ -9,7 +10,7 @@ WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wstrict-prototyp
 	-Wswitch-enum -Wformat=2 -Wwrite-strings -Wnull-dereference -Wdouble-promotion
 OPT ?= -O2 -g
 CFLAGS = -std=c17 -D_GNU_SOURCE $(WARN) $(OPT) $(SAN) -Iinclude -Isrc -MMD -MP -pthread
-LDFLAGS = $(SAN) -pthread
+LDFLAGS = $(SAN) -pthread -Wl,--as-needed
 LDLIBS = -ldl -lm -lz -lcrypto -ljansson -luring
 
 SRC := $(foreach d,$(ONLY),$(wildcard src/$(d)/*.c))
@@ -17,15 +18,31 @@ OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/libsluice.a
 
 # Kernels are built for the machine that builds them; NaN and infinity still behave.
-KERNEL_FLAGS := -O3 -march=native -ffp-contract=fast -fopenmp-simd -fno-math-errno -fno-trapping-math
+KERNEL_FLAGS := -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
 $(BUILD)/src/kernel/cpu/%.o: CFLAGS += $(KERNEL_FLAGS)
 
-$(BUILD)/%.o: %.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c $< -o $@
+# V=1 shows the commands.
+ifeq ($(V),1)
+say = $(2)
+else
+say = @printf '  %-4s %s\n' '$(1)' '$@'; $(2)
+endif
 
-$(LIB): $(OBJ)
+# Objects are built anew when the compiler or a flag changed, the library when a source went.
+FLAGS_TEXT := $(CC) $(WARN) $(OPT) $(SAN) $(KERNEL_FLAGS)
+.PHONY: force
+$(BUILD)/.flags $(BUILD)/.sources: force
+	@mkdir -p $(@D)
+	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
+$(BUILD)/.flags: TEXT_OF = $(FLAGS_TEXT)
+$(BUILD)/.sources: TEXT_OF = $(SRC)
+
+$(BUILD)/%.o: %.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$(CC) $(CFLAGS) -c $< -o $@)
+
+$(LIB): $(OBJ) $(BUILD)/.sources
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,ar rcs $@ $(OBJ))
 
 -include $(OBJ:.o=.d)

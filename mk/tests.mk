@@ -1,20 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
-HARNESS_SRC := $(wildcard tests/harness/*.c)
-HARNESS_OBJ := $(HARNESS_SRC:%.c=$(BUILD)/%.o)
-# An archive, so that a test links only what it uses (evaluate.c needs graph and op).
+# Tests. A part (part-NAME) runs some programs through tools/run-tests and adds its counts to
+# RESULTS; a check-target runs its parts and prints the sum as its last line.
+
+HARNESS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/harness/*.c))
+# An archive, so that a program takes only the helpers it calls.
 HARNESS := $(BUILD)/libharness.a
+REPLAY_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/harness/replay/*.c))
 UNIT_SRC := $(foreach d,$(ONLY),$(wildcard tests/unit/$(d)/test_*.c))
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
+bins = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
+CONFORM_BIN := $(call bins,conform)
+MODEL_BIN := $(call bins,model)
+FAULT_BIN := $(call bins,fault)
+FUZZ_BIN := $(call bins,fuzz)
+C_BIN := $(UNIT_BIN) $(CONFORM_BIN) $(MODEL_BIN) $(FAULT_BIN)
+E2E := $(wildcard tests/e2e/*.sh tests/e2e/*.py)
+
+# Programs whose source calls one of the torture loops.
+calls = $(filter $(C_BIN),$(patsubst %.c,$(BUILD)/%,$(shell grep -rlw --include=*.c \
+	'$(1)' tests/unit tests/conform tests/model tests/fault 2>/dev/null)))
 
 $(BUILD)/tests/%.o: CFLAGS += -Itests
 $(HARNESS): $(HARNESS_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,ar rcs $@ $^)
+$(C_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS))
+$(FUZZ_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(REPLAY_OBJ) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+-include $(C_BIN:=.d) $(FUZZ_BIN:=.d) $(HARNESS_OBJ:.o=.d) $(REPLAY_OBJ:.o=.d)
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(HARNESS) $(LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-
+# While writing: the unit tests of the folders in ONLY, their output as it comes.
 .PHONY: unit
-unit: $(UNIT_BIN)
+unit: $(UNIT_BIN) ## unit tests with all their output; ONLY="base tensor" builds those alone
 	@for t in $(UNIT_BIN); do echo "== $$t"; $$t || exit 1; done
--include $(UNIT_BIN:=.d)
+
+RESULTS ?= $(BUILD)/results
+JOBS ?= $(shell nproc)
+export ASAN_OPTIONS ?= allocator_may_return_null=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
+export LSAN_OPTIONS ?= suppressions=tests/harness/lsan.supp:print_suppressions=0
+export TSAN_OPTIONS ?= suppressions=tests/harness/tsan.supp:halt_on_error=1
+run = @$(RUN) --results $(RESULTS) --logs $(BUILD)/logs --label $(1)
+corpus = $(foreach b,$(FUZZ_BIN),"$(b) $(wildcard tests/fuzz/corpus/$(patsubst fuzz_%,%,$(notdir $(b))))")
+
+PARTS := build lint unit conform model fault corpus e2e asan tsan san-unit oom oom-fs perf
+.PHONY: $(PARTS:%=part-%)
+part-build: all
+part-lint:
+	$(call run,lint) --jobs $(JOBS) $(LINTS)
+part-unit: $(UNIT_BIN)
+	$(call run,unit) --jobs $(JOBS) $(UNIT_BIN)
+part-conform: $(CONFORM_BIN)
+	$(call run,conform) --jobs $(JOBS) $(CONFORM_BIN)
+part-model: $(MODEL_BIN)
+	$(call run,model) --jobs $(JOBS) $(MODEL_BIN)
+part-fault: $(FAULT_BIN)
+	$(call run,fault) --jobs $(JOBS) $(FAULT_BIN)
+part-corpus: $(FUZZ_BIN)
+	$(call run,corpus) --jobs $(JOBS) $(corpus)
+part-e2e: all
+	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
+part-perf: all
+	$(call run,perf) --timeout 900 --env SLUICE=$(abspath $(BUILD))/sluice \
+		$(wildcard tests/perf/*.sh tests/perf/*.py)
+part-oom: $(C_BIN)
+	$(call run,oom) --jobs $(JOBS) $(call calls,sl_torture)
+part-oom-fs: $(C_BIN)
+	$(call run,oom-fs) --jobs $(JOBS) $(call calls,sl_torture_fs)
+
+# The same programs, compiled with the sanitizers into folders of their own.
+part-san-unit: $(C_BIN) $(FUZZ_BIN)
+	$(call run,$(LABEL)) --jobs $(JOBS) --timeout 400 --env SL_TEST_TIMEOUT=300 \
+		$(if $(PREFIX_RUN),--prefix "$(PREFIX_RUN)") $(C_BIN) $(corpus)
+part-asan:
+	@+$(MAKE) --no-print-directory part-san-unit LABEL=asan BUILD=$(BUILD)-asan \
+		RESULTS=$(abspath $(RESULTS)) OPT="-O1 -g" \
+		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+part-tsan: # without address randomisation, which the thread sanitizer of gcc 12 may refuse
+	@+$(MAKE) --no-print-directory part-san-unit LABEL=tsan BUILD=$(BUILD)-tsan \
+		RESULTS=$(abspath $(RESULTS)) OPT="-O1 -g" SAN="-fsanitize=thread" \
+		PREFIX_RUN="$$(setarch -R true 2>/dev/null && echo setarch -R)"
+
+# Runs parts one after the other, whatever they say, and ends with the sum.
+parts = @+mkdir -p $(BUILD); r=$(RESULTS).$@; rm -f $$r; for p in $(1); do \
+	$(MAKE) --no-print-directory part-$$p RESULTS=$$r || { \
+	echo "$$p 0 1 0" >> $$r; echo "FAIL $$p: does not build"; \
+	[ $$p != build ] || break; }; done; $(RUN) --sum $$r
+
+.PHONY: check check-fast check-asan check-tsan check-oom check-fault check-e2e check-perf \
+	check-cuda check-gpu bench-gpu check-onnx
+check: ## build, lint, every test, sanitizer runs; ends with "N passed, N failed"
+	$(call parts,build lint unit conform model fault corpus e2e asan tsan)
+check-fast: ## unit tests only
+	$(call parts,unit)
+check-asan: ## all C tests under the address and undefined-behaviour sanitizers
+	$(call parts,asan)
+check-tsan: ## all C tests under the thread sanitizer
+	$(call parts,tsan)
+check-oom: ## tests in which allocation 1, 2, 3, ... fails
+	$(call parts,oom)
+check-fault: ## tests in which system calls, tiers and devices fail
+	$(call parts,fault oom-fs)
+check-e2e: ## the command line, end to end
+	$(call parts,build e2e)
+check-perf: ## performance limits, as ratios within one run
+	$(call parts,build perf)
+
+absent = @echo "$(1): this build has no such part yet"; echo "0 passed, 0 failed, 1 skipped"
+check-cuda: ## CUDA back end against a fake driver (no such part yet)
+	$(call absent,CUDA)
+check-gpu: ## what needs a card (no such part yet)
+	$(call absent,GPU tests)
+bench-gpu: ## timings on a card (no such part yet)
+	$(call absent,GPU timings)
+check-onnx: ## ONNX test vectors (no such part yet)
+	$(call absent,ONNX)

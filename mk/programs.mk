@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# The programs: cli/ becomes build/sluice, daemon/ build/sluiced, where they exist.
+
+PROGRAMS := $(LIB)
+ifneq ($(wildcard cli/main.c),)
+PROGRAMS += $(BUILD)/sluice
+endif
+ifneq ($(wildcard daemon/main.c),)
+PROGRAMS += $(BUILD)/sluiced
+endif
+
+CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard daemon/*.c))
+
+$(BUILD)/sluice: $(CLI_OBJ) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+
+$(BUILD)/sluiced: $(DAEMON_OBJ) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+
+-include $(CLI_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d)
