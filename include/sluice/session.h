@@ -46,6 +46,7 @@ struct sl_session_config {
 	bool eval;	    /* evaluate on the held-out samples after each epoch and at the end */
 	int64_t eval_steps; /* at most so many batches; 0: all */
 	bool allow_nan;
+	bool infer_only; /* no optimizer, no training program */
 
 	const char *save_path;	 /* written at the end, and every save_every steps */
 	int64_t save_every;	 /* 0: only at the end */
@@ -93,17 +94,6 @@ struct sl_summary {
 	bool evaluated;
 };
 
-/* What `sluice plan` says of one policy. */
-struct sl_plan_report {
-	char policy[32];
-	bool feasible;
-	uint64_t budget_bytes, least_budget_bytes, bound_budget_bytes;
-	uint32_t binding_op;
-	char binding_kind[48], binding_scope[96];
-	uint64_t peak_bytes, unbudgeted_peak_bytes;
-	uint64_t base_iter_ns, iter_ns, swap_out_bytes, swap_in_bytes, recompute_ns, stall_ns, plan_ns;
-};
-
 SL_NODISCARD sl_status sl_session_open(const struct sl_session_config *config, struct sl_session **out);
 /* Plans, takes memory, initialises or resumes. SL_E_INFEASIBLE names B* and the binding op. */
 SL_NODISCARD sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_events *events);
@@ -111,13 +101,19 @@ SL_NODISCARD sl_status sl_session_prepare(struct sl_session *s, const struct sl_
 SL_NODISCARD sl_status sl_session_train(struct sl_session *s, struct sl_summary *out);
 /* Runs the evaluation program over the held-out samples. */
 SL_NODISCARD sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out);
+/* One prediction: for images the class and its probability, for text the bits per byte of a window. */
+struct sl_prediction {
+	int64_t index;
+	bool text;
+	int64_t label; /* predicted class; text: the likeliest next byte */
+	double probability;
+	double bits_per_byte;
+};
+/* Predicts the held-out samples, or all where none are held out, in order; after prepare. */
+SL_NODISCARD sl_status sl_session_infer(struct sl_session *s, void *ctx,
+	sl_status (*each)(void *ctx, const struct sl_prediction *p));
 void sl_session_close(struct sl_session *s); /* NULL is fine */
 
-/* Needs open only. policy NULL: the configured one. plan_text may be NULL; else the plan is appended. */
-SL_NODISCARD sl_status sl_session_plan(struct sl_session *s, const char *policy,
-	struct sl_plan_report *out, struct sl_buf *plan_text);
-/* The training step's trace as the plans see it, appended. */
-SL_NODISCARD sl_status sl_session_trace(struct sl_session *s, struct sl_buf *out);
 uint64_t sl_session_param_count(const struct sl_session *s);
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_CLI_CLI_H
+#define SL_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "sluice/memory.h"
+#include "sluice/session.h"
+
+/*
+ * The command line: one file and one row of commands.def a command; options are rows too, so that
+ * parsing, --help, the man page and shell completion come from the same tables.
+ */
+#define CLI_MAX_OPERANDS 8
+
+struct cli_args {
+	struct sl_session_config config;
+	const char *operands[CLI_MAX_OPERANDS];
+	int n_operands;
+	bool json, help, quiet, pareto, bash, man;
+	const char *output;  /* -o */
+	const char *input;   /* --input */
+	const char *device;
+	const char *schedule;
+	const char *dtype, *loss;
+	int64_t threads;
+	const char *disk; /* DIR[:SIZE] */
+	struct sl_planner_device planner;
+};
+
+enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_COUNT, CLI_REAL, CLI_SIZE, CLI_RATE, CLI_SEED };
+
+struct cli_option {
+	const char *name;  /* without the dashes; one letter means -x */
+	const char *value; /* how --help calls its value; NULL for flags */
+	enum cli_kind kind;
+	size_t offset; /* in struct cli_args */
+	const char *help;
+};
+
+struct cli_options {
+	const struct cli_option *rows;
+	size_t n;
+};
+
+struct cli_command {
+	const char *name;
+	const char *operands; /* "MODEL" */
+	int min_operands, max_operands;
+	const char *summary;
+	const char *examples; /* lines, each a command with its meaning after '#' */
+	const struct cli_options *const *groups; /* NULL-terminated */
+	sl_status (*run)(struct cli_args *args);
+};
+
+#define CLI_COMMAND(name) extern const struct cli_command cli_command_##name;
+#include "commands.def"
+#undef CLI_COMMAND
+
+const struct cli_command *cli_command_at(size_t i); /* NULL past the end */
+const struct cli_command *cli_command_find(const char *name);
+
+/* Option groups shared by commands. */
+extern const struct cli_options cli_model_options;  /* model, data, optimizer */
+extern const struct cli_options cli_memory_options; /* budget, tiers, policy */
+extern const struct cli_options cli_output_options; /* --json --quiet --help */
+
+/* Fills args from argv; SL_E_USAGE names the word, and the nearest option there is. */
+SL_NODISCARD sl_status cli_parse(const struct cli_command *c, int argc, char **argv,
+	struct cli_args *args);
+/* What several options together mean: --disk DIR:SIZE, --schedule, conflicts. */
+SL_NODISCARD sl_status cli_settle(struct cli_args *args);
+void cli_help(const struct cli_command *c, FILE *out);
+void cli_help_all(FILE *out);
+/* The whole manual as a roff page, and a bash completion script, from the same tables. */
+void cli_man(FILE *out);
+void cli_completion(FILE *out);
+
+/* Prints a buffer to stdout and flushes; SL_E_WRITE when the reader is gone. */
+struct sl_buf;
+SL_NODISCARD sl_status cli_put(const struct sl_buf *text);
+/* Writes a text to a path, or to stdout when path is NULL or "-". */
+SL_NODISCARD sl_status cli_write(const char *path, const struct sl_buf *text);
+
+/* Progress of long work: a line that renews itself for people, plain lines for pipes, JSON lines. */
+struct cli_progress {
+	bool json, quiet, tty;
+	bool open_line; /* the cursor stands behind a line that will be renewed */
+	uint64_t budget_bytes;
+	double started_ms, last_ms; /* when training began and a line was last printed */
+};
+void cli_progress_init(struct cli_progress *p, const struct cli_args *args);
+struct sl_session_events cli_progress_events(struct cli_progress *p);
+void cli_progress_end(struct cli_progress *p); /* ends an open progress line */
+
+/* Set by SIGINT and SIGTERM: end after this step. */
+extern volatile sig_atomic_t cli_stop;
+
+#endif

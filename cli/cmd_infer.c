@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice infer: a trained model over an input, a line a sample. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+/* "npy:FILE" of FILE.npy, "idx:DIR" of a folder, "text:FILE" of anything else; specs stay. */
+static char *spec_of(const char *input)
+{
+	static const char *const kinds[] = {"idx:", "text:", "csv:", "npy:", "synthetic:"};
+	struct stat info;
+	struct sl_buf spec = SL_BUF_MAX(8192);
+	const char *end = strrchr(input, '.');
+	const char *kind = "text:";
+	char *out = NULL;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strncmp(input, kinds[i], strlen(kinds[i])) == 0)
+			return sl_strdup(input);
+	if (stat(input, &info) == 0 && S_ISDIR(info.st_mode))
+		kind = "idx:";
+	else if (end != NULL && strcmp(end, ".npy") == 0)
+		kind = "npy:";
+	else if (end != NULL && strcmp(end, ".csv") == 0)
+		kind = "csv:";
+	if (sl_buf_printf(&spec, "%s%s", kind, input) == SL_OK)
+		out = sl_strdup(sl_buf_text(&spec));
+	sl_buf_finish(&spec);
+	return out;
+}
+
+static sl_status json_row(const struct sl_prediction *p)
+{
+	struct sl_buf line = SL_BUF_MAX(4096);
+	struct sl_json j;
+	sl_status st;
+
+	sl_json_begin(&j, &line);
+	sl_json_open(&j, NULL, '{');
+	sl_json_i64(&j, "index", p->index);
+	sl_json_i64(&j, p->text ? "next" : "class", p->label);
+	sl_json_f64(&j, "probability", p->probability);
+	if (p->text)
+		sl_json_f64(&j, "bits_per_byte", p->bits_per_byte);
+	sl_json_close(&j, '}');
+	st = sl_json_end(&j);
+	if (st == SL_OK)
+		st = cli_put(&line);
+	sl_buf_finish(&line);
+	return st;
+}
+
+static sl_status each(void *ctx, const struct sl_prediction *p)
+{
+	const struct cli_args *args = ctx;
+
+	if (args->json)
+		return json_row(p);
+	if (p->text)
+		printf("%lld  %.3f bits per byte, next byte %lld (%.3f)\n", (long long)p->index,
+			p->bits_per_byte, (long long)p->label, p->probability);
+	else
+		printf("%lld  class %lld (%.3f)\n", (long long)p->index, (long long)p->label,
+			p->probability);
+	return SL_OK;
+}
+
+static sl_status infer(struct cli_args *args)
+{
+	struct cli_progress progress;
+	struct sl_session_events events;
+	struct sl_session *s = NULL;
+	sl_status st;
+
+	cli_progress_init(&progress, args);
+	events = cli_progress_events(&progress);
+	SL_TRY_OUT(sl_session_open(&args->config, &s));
+	SL_TRY_OUT(sl_session_prepare(s, &events));
+	SL_TRY_OUT(sl_session_infer(s, args, each));
+out:
+	sl_session_close(s);
+	return st;
+}
+
+static sl_status run(struct cli_args *args)
+{
+	char *spec;
+	sl_status st;
+
+	if (args->input == NULL)
+		return SL_FAIL(SL_E_USAGE, "infer needs --input FILE");
+	spec = spec_of(args->input);
+	if (spec == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for the input's name");
+	args->config.model = args->operands[0];
+	args->config.data = spec;
+	args->config.infer_only = true;
+	st = infer(args);
+	sl_free(spec);
+	return st;
+}
+
+static const struct cli_option rows[] = {
+	{"input", "FILE", CLI_TEXT, offsetof(struct cli_args, input),
+		"samples: .npy, .csv, a folder in IDX format, or a text"},
+	{"resume", "FILE", CLI_TEXT, offsetof(struct cli_args, config.resume_path),
+		"weights (safetensors; default: fresh ones by seed)"},
+	{"batch", "N", CLI_COUNT, offsetof(struct cli_args, config.batch), "samples at a time"},
+	{"threads", "N", CLI_COUNT, offsetof(struct cli_args, threads), "width of running"},
+	{"seed", "N", CLI_SEED, offsetof(struct cli_args, config.seed), "of fresh weights"},
+};
+static const struct cli_options infer_options = {rows, sizeof(rows) / sizeof(rows[0])};
+static const struct cli_options *const groups[] = {
+	&infer_options, &cli_memory_options, &cli_output_options, NULL};
+
+const struct cli_command cli_command_infer = {
+	.name = "infer",
+	.operands = "MODEL",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "runs a trained model over an input",
+	.examples = "  sluice infer lenet5 --input /usr/share/datasets/fashion-mnist --resume lenet5.safetensors\n"
+		    "  sluice infer gpt2:layers=4,width=256 --input letter.txt --resume gpt.safetensors --budget 32MiB\n",
+	.groups = groups,
+	.run = run,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice list: what there is, from the tables themselves. */
+#include "cli.h"
+
+#include <string.h>
+
+#include "sluice/data.h"
+#include "sluice/model.h"
+#include "sluice/ops.h"
+
+struct listing {
+	const char *name;
+	const char *(*at)(size_t i, const char **help);
+};
+
+static const char *device_at(size_t i, const char **help)
+{
+	*help = "an arena of exactly the budget in main memory";
+	return i == 0 ? "cpu" : NULL;
+}
+
+static const char *tier_at(size_t i, const char **help)
+{
+	static const char *const names[] = {"device", "host", "disk"};
+	static const char *const texts[] = {"the budget itself", "a second arena in main memory (--host)",
+		"one unlinked file (--disk)"};
+
+	if (i >= 3)
+		return NULL;
+	*help = texts[i];
+	return names[i];
+}
+
+static const char *error_at(size_t i, const char **help)
+{
+	static char text[128];
+
+	if (i >= SL_STATUS_COUNT)
+		return NULL;
+	snprintf(text, sizeof(text), "exit %d: %s", sl_status_exit_code((sl_status)i),
+		sl_status_text((sl_status)i));
+	*help = text;
+	return sl_status_name((sl_status)i);
+}
+
+static const struct listing listings[] = {
+	{"models", sl_model_name_at},
+	{"policies", sl_policy_name_at},
+	{"ops", sl_op_name_at},
+	{"devices", device_at},
+	{"tiers", tier_at},
+	{"data", sl_data_kind_at},
+	{"errors", error_at},
+};
+
+static sl_status run(struct cli_args *args)
+{
+	for (size_t k = 0; k < sizeof(listings) / sizeof(listings[0]); k++) {
+		const char *help = "", *name;
+
+		if (strcmp(listings[k].name, args->operands[0]) != 0)
+			continue;
+		for (size_t i = 0; (name = listings[k].at(i, &help)) != NULL; i++)
+			printf("%-18s %s\n", name, help);
+		return SL_OK;
+	}
+	return SL_FAIL(SL_E_USAGE,
+		"there is no list of '%s'; there are models policies ops devices tiers data errors",
+		args->operands[0]);
+}
+
+static const struct cli_options *const groups[] = {&cli_output_options, NULL};
+
+const struct cli_command cli_command_list = {
+	.name = "list",
+	.operands = "models|policies|ops|devices|tiers|data|errors",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "lists what there is",
+	.examples = "  sluice list models\n  sluice list errors\n",
+	.groups = groups,
+	.run = run,
+};

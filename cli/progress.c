@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long work shows itself: to a person a line that renews itself with rate, loss, memory and time
+ * left; to a pipe a plain line now and then; with --json one object a step.
+ */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/units.h"
+
+#define TTY_MS 100.0   /* between renewals of the line */
+#define PIPE_MS 2000.0 /* between plain lines */
+#define BAR 10
+
+static double now_ms(void)
+{
+	return (double)sl_clock_now() / 1e6;
+}
+
+/* "########.." of device bytes against the budget. */
+static void bar_text(uint64_t used, uint64_t budget, char bar[BAR + 1])
+{
+	int filled = budget > 0 ? (int)((double)used / (double)budget * BAR + 0.5) : BAR;
+
+	for (int i = 0; i < BAR; i++)
+		bar[i] = i < filled ? '#' : '.';
+	bar[BAR] = '\0';
+}
+
+static void time_left(const struct cli_progress *p, const struct sl_step_report *r, char text[32])
+{
+	double s = (now_ms() - p->started_ms) / 1e3 / (double)r->step * (double)(r->steps - r->step);
+
+	if (s >= 3600)
+		snprintf(text, 32, "%dh%02dm left", (int)(s / 3600), (int)fmod(s / 60, 60));
+	else if (s >= 60)
+		snprintf(text, 32, "%dm%02ds left", (int)(s / 60), (int)fmod(s, 60));
+	else
+		snprintf(text, 32, "%ds left", (int)s);
+}
+
+static void json_step(const struct sl_step_report *r)
+{
+	struct sl_buf line = SL_BUF_MAX(4096);
+	struct sl_json j;
+
+	sl_json_begin(&j, &line);
+	sl_json_open(&j, NULL, '{');
+	sl_json_i64(&j, "step", r->step);
+	sl_json_f64(&j, "loss", r->loss);
+	sl_json_f64(&j, "iter_ms", r->iter_ms);
+	sl_json_i64(&j, "epoch", r->epoch);
+	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy", r->text ? r->loss / log(2) : r->accuracy);
+	sl_json_close(&j, '}');
+	if (sl_json_end(&j) == SL_OK && cli_put(&line) != SL_OK)
+		cli_stop = 1; /* nobody reads any more */
+	sl_buf_finish(&line);
+}
+
+static void on_step(void *ctx, const struct sl_step_report *r)
+{
+	struct cli_progress *p = ctx;
+	double now = now_ms();
+	bool last = r->step == r->steps;
+	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1];
+
+	if (p->json)
+		json_step(r);
+	if (p->json || p->quiet || (!last && now - p->last_ms < (p->tty ? TTY_MS : PIPE_MS)))
+		return;
+	p->last_ms = now;
+	bar_text(r->device_bytes, p->budget_bytes, bar);
+	time_left(p, r, left);
+	fprintf(stdout, "%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s  %s%s",
+		p->tty ? "\r" : "", (long long)r->step, (long long)r->steps, r->loss,
+		r->text ? "bits/byte" : "acc", r->text ? r->loss / log(2) : r->accuracy,
+		r->samples_per_s, bar, sl_size_print(r->device_bytes, size), left,
+		p->tty ? "\033[K" : "\n");
+	fflush(stdout);
+	p->open_line = p->tty;
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	if (p->open_line)
+		fputc('\n', stdout);
+	p->open_line = false;
+}
+
+static void on_eval(void *ctx, const struct sl_eval_report *r)
+{
+	struct cli_progress *p = ctx;
+	struct sl_buf line = SL_BUF_MAX(4096);
+	struct sl_json j;
+
+	if (!p->json) {
+		cli_progress_end(p);
+		printf("epoch %lld: held-out loss %.4f, %s %.4f over %lld samples\n",
+			(long long)r->epoch, r->loss, r->text ? "bits per byte" : "accuracy",
+			r->text ? r->bits_per_byte : r->accuracy, (long long)r->samples);
+		fflush(stdout);
+		return;
+	}
+	sl_json_begin(&j, &line);
+	sl_json_open(&j, NULL, '{');
+	sl_json_i64(&j, "eval_epoch", r->epoch);
+	sl_json_f64(&j, "loss", r->loss);
+	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy",
+		r->text ? r->bits_per_byte : r->accuracy);
+	sl_json_i64(&j, "samples", r->samples);
+	sl_json_close(&j, '}');
+	if (sl_json_end(&j) == SL_OK && cli_put(&line) != SL_OK)
+		cli_stop = 1;
+	sl_buf_finish(&line);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	cli_progress_end(ctx);
+	fprintf(stderr, "note: %s\n", text);
+}
+
+void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
+{
+	*p = (struct cli_progress){
+		.json = args->json,
+		.quiet = args->quiet,
+		.tty = isatty(STDOUT_FILENO) != 0,
+		.budget_bytes = args->config.budget_bytes,
+		.started_ms = now_ms(),
+	};
+}
+
+struct sl_session_events cli_progress_events(struct cli_progress *p)
+{
+	return (struct sl_session_events){.ctx = p, .step = on_step, .eval = on_eval, .note = on_note};
+}

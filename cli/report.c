@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a session for a command and telling how it went. */
+#include "report.h"
+
+#include "base/json.h"
+#include "base/units.h"
+
+sl_status cli_train(const struct sl_session_config *config, struct cli_progress *p,
+	struct sl_summary *out)
+{
+	struct sl_session_events events = cli_progress_events(p);
+	struct sl_session *s = NULL;
+	sl_status st;
+
+	SL_TRY_OUT(sl_session_open(config, &s));
+	SL_TRY_OUT(sl_session_prepare(s, &events));
+	SL_TRY_OUT(sl_session_train(s, out));
+out:
+	cli_progress_end(p);
+	sl_session_close(s);
+	return st;
+}
+
+static sl_status summary_json(const struct sl_summary *s)
+{
+	struct sl_buf line = SL_BUF_MAX(8192);
+	struct sl_json j;
+	sl_status st;
+
+	sl_json_begin(&j, &line);
+	sl_json_open(&j, NULL, '{');
+	sl_json_open(&j, "summary", '{');
+	sl_json_i64(&j, "steps", s->steps);
+	sl_json_f64(&j, "loss_first", s->loss_first);
+	sl_json_f64(&j, "loss_last", s->loss_last);
+	sl_json_u64(&j, "budget_bytes", s->budget_bytes);
+	sl_json_u64(&j, "peak_device_bytes", s->peak_device_bytes);
+	sl_json_u64(&j, "predicted_peak_bytes", s->predicted_peak_bytes);
+	sl_json_u64(&j, "peak_host_bytes", s->peak_host_bytes);
+	sl_json_u64(&j, "peak_disk_bytes", s->peak_disk_bytes);
+	sl_json_u64(&j, "swap_out_bytes", s->swap_out_bytes);
+	sl_json_u64(&j, "swap_in_bytes", s->swap_in_bytes);
+	sl_json_u64(&j, "move_bytes", s->move_bytes);
+	sl_json_u64(&j, "recompute_ops", s->recompute_ops);
+	sl_json_f64(&j, "stall_ms", s->stall_ms);
+	sl_json_f64(&j, "iter_ms_median", s->iter_ms_median);
+	sl_json_f64(&j, "plan_ms", s->plan_ms);
+	sl_json_str(&j, "policy", s->policy);
+	if (s->evaluated)
+		sl_json_f64(&j, s->eval.text ? "bits_per_byte" : "accuracy",
+			s->eval.text ? s->eval.bits_per_byte : s->eval.accuracy);
+	sl_json_str(&j, "digest", s->digest);
+	sl_json_close(&j, '}');
+	sl_json_close(&j, '}');
+	st = sl_json_end(&j);
+	if (st == SL_OK)
+		st = cli_put(&line);
+	sl_buf_finish(&line);
+	return st;
+}
+
+sl_status cli_report_summary(const struct sl_summary *s, bool json)
+{
+	char peak[SL_SIZE_TEXT], budget[SL_SIZE_TEXT], out[SL_SIZE_TEXT], in[SL_SIZE_TEXT];
+
+	if (json)
+		return summary_json(s);
+	printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n", (long long)s->steps,
+		s->loss_first, s->loss_last, s->iter_ms_median);
+	printf("memory: peak %s%s%s, policy %s\n", sl_size_print(s->peak_device_bytes, peak),
+		s->budget_bytes > 0 ? " of " : "",
+		s->budget_bytes > 0 ? sl_size_print(s->budget_bytes, budget) : "", s->policy);
+	printf("moved:  %s out, %s in, %llu ops recomputed, %.1f ms stalled\n",
+		sl_size_print(s->swap_out_bytes, out), sl_size_print(s->swap_in_bytes, in),
+		(unsigned long long)s->recompute_ops, s->stall_ms);
+	printf("digest: %s\n", s->digest);
+	return fflush(stdout) == 0 ? SL_OK : SL_FAIL(SL_E_WRITE, "cannot write to standard output");
+}
