@@ -46,14 +46,24 @@ static void bind_fetch(const struct binding *b, const struct sl_ir_node *n)
 	sl_ir_fetch(b->g, &attr, b->map[n->in[0].index]);
 }
 
-static const struct sl_type *first_type(
-	const struct sl_graph *g, const sl_val *in, int n_in)
+/* A copy of the attributes, adjusted to the instance; NULL without host memory. */
+static void *bind_attr(
+	const struct binding *b, const struct sl_ir_node *n, const sl_val *in)
 {
-	static const struct sl_type none = {.dtype = SL_DTYPE_COUNT};
+	struct sl_type types[SL_OP_MAX_IN];
+	void *attr = sl_alloc(n->op->attr_bytes);
 
-	if (n_in < 1 || in[0].index >= g->n_values)
-		return &none;
-	return &g->values[in[0].index].type;
+	if (!attr)
+		return NULL;
+	memcpy(attr, n->attr, n->op->attr_bytes);
+	for (int i = 0; i < n->n_in; i++) {
+		types[i] = (struct sl_type){.dtype = SL_DTYPE_COUNT};
+		if (in[i].index < b->g->n_values)
+			types[i] = b->g->values[in[i].index].type;
+	}
+	if (n->op->rebind)
+		n->op->rebind(attr, types, b->bind);
+	return attr;
 }
 
 static sl_status bind_op(const struct binding *b, const struct sl_ir_node *n)
@@ -65,13 +75,10 @@ static sl_status bind_op(const struct binding *b, const struct sl_ir_node *n)
 	for (int i = 0; i < n->n_in; i++)
 		in[i] = sl_val_is_none(n->in[i]) ? n->in[i] : b->map[n->in[i].index];
 	if (n->op->attr_bytes) {
-		attr = sl_alloc(n->op->attr_bytes);
+		attr = bind_attr(b, n, in);
 		if (!attr)
 			return SL_FAIL(
 				SL_E_NOMEM, "no host memory to bind %s", n->op->name);
-		memcpy(attr, n->attr, n->op->attr_bytes);
-		if (n->op->rebind)
-			n->op->rebind(attr, first_type(b->g, in, n->n_in), b->bind);
 	}
 	sl_graph_add(b->g, n->op, attr, in, n->n_in, out);
 	sl_free(attr);

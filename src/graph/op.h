@@ -128,8 +128,8 @@ struct sl_op {
 	/* VIEW: byte offset of out[0] in in[0]. NULL: 0. */
 	int64_t (*view_offset)(const struct sl_node_info *n);
 	/* Adjusts a copy of the attributes for sl_graph_bind (random element base); NULL:
-	 * nothing. */
-	void (*rebind)(void *attr, const struct sl_type *in0, const struct sl_bind *bind);
+	 * nothing. in: types of all inputs of the instance, as in sl_node_info. */
+	void (*rebind)(void *attr, const struct sl_type *in, const struct sl_bind *bind);
 };
 
 /* Implemented by src/op/ops.c over ops.def. */
