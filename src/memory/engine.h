@@ -8,25 +8,28 @@
 
 /*
  * Carries a plan out: the only part of memory/ that touches the world. The executor calls
- * before/after around each op on one thread; copies run on one queue thread a channel. The
- * residency table (memory/residency.h) holds the state machine; this file moves the bytes.
+ * before/after around each op on one thread; copies run on one queue thread a channel.
+ * The residency table (memory/residency.h) holds the state machine; this file moves the
+ * bytes.
  *
  * 1. Device bytes are only ever inside [0, budget) of the arena handed in.
- * 2. before(op) returns when every value the op touches is resident and every byte that its outputs
- *    and workspace will overwrite is free (no copy still reads or writes it).
- * 3. A copy that failed is reported by the next call, with the value's name; the engine is then only
- *    good for destroying.
+ * 2. before(op) returns when every value the op touches is resident and every byte that
+ * its outputs and workspace will overwrite is free (no copy still reads or writes it).
+ * 3. A copy that failed is reported by the next call, with the value's name; the engine
+ * is then only good for destroying.
  */
 struct sl_engine;
 
 struct sl_engine_opts {
-	uint8_t *arena;		 /* borrowed; budget bytes, 4096-aligned */
+	uint8_t *arena; /* borrowed; budget bytes, 4096-aligned */
 	uint64_t arena_bytes;
-	struct sl_tier *const *tiers; /* one for each tier of the traces, same order; borrowed */
+	struct sl_tier *const
+		*tiers; /* one for each tier of the traces, same order; borrowed */
 	uint32_t n_tiers;
 	struct sl_event_ring *events; /* may be NULL */
-	/* Bounce bytes for values that are not whole 4096-byte blocks: offset in the arena of two
-	 * 4096-byte blocks (one for each direction), or SL_NO_OFFSET if the tiers need none. */
+	/* Bounce bytes for values that are not whole 4096-byte blocks: offset in the
+	 * arena of two 4096-byte blocks (one for each direction), or SL_NO_OFFSET if the
+	 * tiers need none. */
 	uint64_t bounce_offset;
 	bool poison; /* tests: freed device bytes are filled with 0xAB */
 	/* tests: called on the copy thread before each copy, to delay it; may be NULL */
@@ -34,36 +37,39 @@ struct sl_engine_opts {
 	void *delay_ctx;
 };
 
-SL_NODISCARD sl_status sl_engine_create(const struct sl_engine_opts *opts, struct sl_engine **out);
+SL_NODISCARD sl_status sl_engine_create(
+	const struct sl_engine_opts *opts, struct sl_engine **out);
 void sl_engine_destroy(struct sl_engine *e); /* waits for copies under way */
 
 /*
- * Makes (trace, plan) the current pair at an iteration boundary; both borrowed until the next adopt
- * or destroy. The first call starts with no contents: persistent values are then written through
- * sl_engine_write before the first step. A later call carries the persistent values over, by ids:
- * every trace of one engine begins with the same persistent values in the same order.
+ * Makes (trace, plan) the current pair at an iteration boundary; both borrowed until the
+ * next adopt or destroy. The first call starts with no contents: persistent values are
+ * then written through sl_engine_write before the first step. A later call carries the
+ * persistent values over, by ids: every trace of one engine begins with the same
+ * persistent values in the same order.
  */
-SL_NODISCARD sl_status sl_engine_adopt(struct sl_engine *e, const struct sl_trace *t,
-	const struct sl_plan *p);
+SL_NODISCARD sl_status sl_engine_adopt(
+	struct sl_engine *e, const struct sl_trace *t, const struct sl_plan *p);
 
 SL_NODISCARD sl_status sl_engine_before(struct sl_engine *e, uint32_t op);
 SL_NODISCARD sl_status sl_engine_after(struct sl_engine *e, uint32_t op);
 /* End of the iteration: waits for copies, checks that the end equals the plan's start. */
 SL_NODISCARD sl_status sl_engine_end_step(struct sl_engine *e);
 
-/* Device offset of each value now, SL_NO_OFFSET if not resident; valid until the next adopt. */
+/* Device offset of each value now, SL_NO_OFFSET if not resident; valid until the next
+ * adopt. */
 const uint64_t *sl_engine_offsets(const struct sl_engine *e);
 /* Device offset of the workspace of op, SL_NO_OFFSET if it has none. */
 uint64_t sl_engine_workspace(const struct sl_engine *e, uint32_t op);
 
 /*
- * Persistent values at a boundary, wherever they lie: bytes [offset, offset + len) of v. For values
- * below the device the copy goes through a staging buffer of one tier block.
+ * Persistent values at a boundary, wherever they lie: bytes [offset, offset + len) of v.
+ * For values below the device the copy goes through a staging buffer of one tier block.
  */
-SL_NODISCARD sl_status sl_engine_read(struct sl_engine *e, uint32_t v, uint64_t offset, void *data,
-	size_t len);
-SL_NODISCARD sl_status sl_engine_write(struct sl_engine *e, uint32_t v, uint64_t offset,
-	const void *data, size_t len);
+SL_NODISCARD sl_status sl_engine_read(
+	struct sl_engine *e, uint32_t v, uint64_t offset, void *data, size_t len);
+SL_NODISCARD sl_status sl_engine_write(
+	struct sl_engine *e, uint32_t v, uint64_t offset, const void *data, size_t len);
 
 struct sl_engine_stats {
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes; /* since create */

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine seen from the compute thread: what happens before and after each op. An op
+ * without actions whose values are all resident costs one look at each of its values.
+ */
+#include "memory/engine_int.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/compiler.h"
+
+/* Says which value and op a refused step was about. */
+static sl_status blame(const struct sl_engine *e, sl_status st, uint32_t op, uint32_t v)
+{
+	return sl_fail_prefix(st, "op %u (%s), value %s: the plan does not fit the step",
+		op, e->pair.trace->ops[op].kind, e->pair.trace->values[v].name);
+}
+
+void sl_engine_publish(struct sl_engine *e, uint32_t v, uint64_t at)
+{
+	const struct sl_engine_index *x = &e->pair.index;
+
+	e->pair.offsets[v] = at;
+	for (uint32_t i = x->alias_first[v]; i < x->alias_first[v + 1]; i++)
+		e->pair.offsets[x->aliases[i]] = at;
+}
+
+void sl_engine_note_peak(struct sl_engine *e, const struct sl_range *r)
+{
+	uint64_t *peak = r->space == SL_TIER_DEVICE
+				 ? &e->stats.peak_device_bytes
+				 : &e->stats.peak_tier_bytes[r->space - 1];
+
+	if (r->len > 0 && r->at + r->len > *peak)
+		*peak = r->at + r->len;
+}
+
+static struct sl_range device_range(const struct sl_engine *e, uint32_t v, uint64_t at)
+{
+	return (struct sl_range){SL_TIER_DEVICE, at, e->pair.trace->values[v].bytes};
+}
+
+static struct sl_range tier_range(
+	const struct sl_engine *e, uint32_t v, uint32_t tier, uint64_t at)
+{
+	uint64_t bytes = sl_engine_space_bytes(e, tier, e->pair.trace->values[v].bytes);
+
+	return (struct sl_range){tier, at, bytes};
+}
+
+/* Makes v resident if it is on its way. */
+static sl_status arrive(struct sl_engine *e, uint32_t v)
+{
+	struct sl_residency *now = &e->pair.now;
+	struct sl_range r;
+
+	if (SL_LIKELY(now->state[v] == SL_RES_RESIDENT))
+		return SL_OK;
+	if (now->state[v] != SL_RES_COMING)
+		return SL_FAIL(SL_E_INVALID, "value %u is %s, not on the device", v,
+			sl_res_state_name((enum sl_res_state)now->state[v]));
+	r = device_range(e, v, now->at[v]);
+	SL_TRY(sl_engine_wait_range(e, &r, false));
+	SL_TRY(sl_residency_in_end(now, v));
+	sl_engine_publish(e, v, now->at[v]);
+	return SL_OK;
+}
+
+static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	struct sl_copy c = {.value = v, .bytes = e->pair.trace->values[v].bytes};
+
+	SL_TRY(arrive(e, v));
+	c.from = device_range(e, v, e->pair.now.at[v]);
+	c.to = tier_range(e, v, a->tier, a->offset);
+	SL_TRY(sl_residency_out_begin(&e->pair.now, v, a->tier - 1, a->offset));
+	sl_engine_publish(e, v, SL_NO_OFFSET);
+	sl_engine_note_peak(e, &c.to);
+	sl_engine_issue(e, a->channel, &c);
+	return SL_OK;
+}
+
+static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	struct sl_copy c = {
+		.value = v, .in = true, .bytes = e->pair.trace->values[v].bytes};
+
+	SL_TRY(sl_residency_in_begin(&e->pair.now, v, a->tier - 1, a->offset));
+	c.from = tier_range(
+		e, v, a->tier, sl_residency_copy_at(&e->pair.now, v, a->tier - 1));
+	c.to = device_range(e, v, a->offset);
+	sl_engine_note_peak(e, &c.to);
+	sl_engine_issue(e, a->channel, &c);
+	return SL_OK;
+}
+
+/* Gives up the device bytes of v, which may be on their way, at a position where nobody
+ * reads them. */
+static sl_status give_up(struct sl_engine *e, uint32_t v)
+{
+	if (e->pair.now.state[v] == SL_RES_COMING)
+		SL_TRY(arrive(e, v));
+	if (e->pair.now.state[v] != SL_RES_RESIDENT)
+		return SL_OK;
+	sl_engine_poison(e, e->pair.now.at[v], e->pair.trace->values[v].bytes);
+	sl_engine_publish(e, v, SL_NO_OFFSET);
+	return SL_OK;
+}
+
+static sl_status act_drop(struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	(void)a;
+	SL_TRY(give_up(e, v));
+	sl_residency_drop(&e->pair.now, v);
+	return SL_OK;
+}
+
+static sl_status act_drop_clean(
+	struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	uint64_t at;
+
+	(void)a;
+	SL_TRY(arrive(e, v));
+	at = e->pair.now.at[v];
+	SL_TRY(sl_residency_drop_clean(&e->pair.now, v));
+	sl_engine_poison(e, at, e->pair.trace->values[v].bytes);
+	sl_engine_publish(e, v, SL_NO_OFFSET);
+	return SL_OK;
+}
+
+static sl_status act_move(struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	struct sl_range from, to = device_range(e, v, a->offset);
+	uint64_t head, shift;
+
+	SL_TRY(arrive(e, v));
+	from = device_range(e, v, e->pair.now.at[v]);
+	SL_TRY(sl_engine_wait_range(e, &to, true));
+	SL_TRY(sl_residency_move(&e->pair.now, v, to.at));
+	memmove(e->opts.arena + to.at, e->opts.arena + from.at, to.len);
+	/* What of the old bytes the new ones do not cover: the front or the back. */
+	shift = to.at > from.at ? to.at - from.at : from.at - to.at;
+	shift = shift < from.len ? shift : from.len;
+	head = to.at > from.at ? from.at : from.at + from.len - shift;
+	sl_engine_poison(e, head, shift);
+	sl_engine_publish(e, v, to.at);
+	sl_engine_note_peak(e, &to);
+	e->stats.move_bytes += to.len;
+	sl_event_emit(e->opts.events, SL_EV_MOVE, v, to.len);
+	return SL_OK;
+}
+
+/* Reserved kinds have no row: adopt refused them. */
+static sl_status (*const acts[SL_ACTION_COUNT])(
+	struct sl_engine *, const struct sl_action *, uint32_t) = {
+	[SL_ACTION_OUT] = act_out,
+	[SL_ACTION_IN] = act_in,
+	[SL_ACTION_DROP] = act_drop,
+	[SL_ACTION_DROP_CLEAN] = act_drop_clean,
+	[SL_ACTION_MOVE] = act_move,
+};
+
+static sl_status apply_actions(struct sl_engine *e, uint32_t op, enum sl_phase phase)
+{
+	const uint32_t *first =
+		&e->pair.index.action_first[2 * (size_t)op + (phase == SL_AFTER)];
+
+	for (uint32_t i = first[0]; i < first[1]; i++) {
+		const struct sl_action *a = &e->pair.plan->actions[i];
+		sl_status st = acts[a->kind](e, a, e->pair.index.root[a->value]);
+
+		if (st != SL_OK)
+			return e->broken ? st : blame(e, st, op, a->value);
+	}
+	return SL_OK;
+}
+
+static sl_status give_birth(struct sl_engine *e, uint32_t v)
+{
+	struct sl_range r = device_range(e, v, e->pair.plan->value_offset[v]);
+
+	SL_TRY(sl_engine_wait_range(e, &r, true));
+	SL_TRY(sl_residency_birth(&e->pair.now, v, r.at));
+	sl_engine_publish(e, v, r.at);
+	sl_engine_note_peak(e, &r);
+	return SL_OK;
+}
+
+static sl_status touch_before(struct sl_engine *e, const struct sl_touch *t)
+{
+	bool whole = (t->flags & SL_TOUCH_WHOLE) != 0 &&
+		     e->pair.now.state[t->value] == SL_RES_ABSENT;
+
+	if ((t->flags & SL_TOUCH_BIRTH) != 0 || whole)
+		return give_birth(e, t->value);
+	return arrive(e, t->value);
+}
+
+uint64_t sl_engine_workspace(const struct sl_engine *e, uint32_t op)
+{
+	SL_ASSERT(e->pair.trace && op < e->pair.trace->n_ops);
+	return e->pair.trace->ops[op].workspace_bytes > 0
+		       ? e->pair.plan->workspace_offset[op]
+		       : SL_NO_OFFSET;
+}
+
+static sl_status clear_workspace(struct sl_engine *e, uint32_t op)
+{
+	struct sl_range r = {
+		.at = sl_engine_workspace(e, op),
+		.len = e->pair.trace->ops[op].workspace_bytes,
+	};
+
+	if (r.at == SL_NO_OFFSET)
+		return SL_OK;
+	sl_engine_note_peak(e, &r);
+	return sl_engine_wait_range(e, &r, true);
+}
+
+static sl_status wrong_pair(const struct sl_engine *e, uint32_t op)
+{
+	if (!e->pair.trace)
+		return SL_FAIL(SL_E_INVALID, "the engine has adopted no plan");
+	return SL_FAIL(
+		SL_E_INVALID, "op %u: the trace has %u ops", op, e->pair.trace->n_ops);
+}
+
+sl_status sl_engine_before(struct sl_engine *e, uint32_t op)
+{
+	const struct sl_engine_index *x = &e->pair.index;
+
+	if (SL_UNLIKELY(!e->pair.trace || op >= e->pair.trace->n_ops))
+		return wrong_pair(e, op);
+	SL_TRY(sl_engine_look(e));
+	e->in_step = true;
+	SL_TRY(apply_actions(e, op, SL_BEFORE));
+	for (uint32_t i = x->touch_first[op]; i < x->touch_first[op + 1]; i++) {
+		sl_status st = touch_before(e, &x->touches[i]);
+
+		if (SL_UNLIKELY(st != SL_OK))
+			return e->broken ? st : blame(e, st, op, x->touches[i].value);
+	}
+	return clear_workspace(e, op);
+}
+
+static sl_status touch_after(struct sl_engine *e, const struct sl_touch *t)
+{
+	if (t->flags & SL_TOUCH_WRITE)
+		SL_TRY(sl_residency_write(&e->pair.now, t->value));
+	if (t->flags & SL_TOUCH_LAST) {
+		SL_TRY(give_up(e, t->value));
+		sl_residency_drop(&e->pair.now, t->value);
+	}
+	return SL_OK;
+}
+
+sl_status sl_engine_after(struct sl_engine *e, uint32_t op)
+{
+	const struct sl_engine_index *x = &e->pair.index;
+	uint64_t workspace;
+
+	if (SL_UNLIKELY(!e->pair.trace || op >= e->pair.trace->n_ops))
+		return wrong_pair(e, op);
+	SL_TRY(sl_engine_look(e));
+	for (uint32_t i = x->touch_first[op]; i < x->touch_first[op + 1]; i++) {
+		sl_status st = touch_after(e, &x->touches[i]);
+
+		if (SL_UNLIKELY(st != SL_OK))
+			return blame(e, st, op, x->touches[i].value);
+	}
+	workspace = sl_engine_workspace(e, op);
+	if (workspace != SL_NO_OFFSET)
+		sl_engine_poison(e, workspace, e->pair.trace->ops[op].workspace_bytes);
+	return apply_actions(e, op, SL_AFTER);
+}
+
+const uint64_t *sl_engine_offsets(const struct sl_engine *e)
+{
+	return e->pair.offsets;
+}
+
+void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *out)
+{
+	*out = e->stats;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_MEMORY_ENGINE_INT_H
+#define SL_MEMORY_ENGINE_INT_H
+
+#include <pthread.h>
+
+#include "memory/engine.h"
+#include "memory/residency.h"
+
+/*
+ * The engine's parts, for engine*.c only.
+ *
+ *   thread          owns                                        shared, under `lock`
+ *   compute         residency table, offsets, index, counters    issues copies
+ *   copy (channel)  the copy it carries out                      done, failed, why
+ *
+ * 1. A copy is (channel, number); a channel carries its copies out in order, so "number n
+ * is done" is `done >= n`, and a copy waits for others by one number for each other
+ * channel.
+ * 2. Whatever a copy waits for was issued before it: no cycle is possible.
+ * 3. Two copies that touch the same bytes, one of them writing, are in one channel or the
+ * later waits for the earlier; the compute thread waits in the same way before it
+ * overwrites bytes.
+ * 4. After a failure nothing is copied any more, but every copy still ends: nobody waits
+ * for ever.
+ * 5. A ring has room for all copies of a step, and end_step leaves it empty.
+ */
+#define SL_ENGINE_MAX_CHANNELS 16u
+
+/* Bytes [at, at + len) of a space: 0 is the device, k + 1 is tier k. */
+struct sl_range {
+	uint32_t space;
+	uint64_t at;
+	uint64_t len;
+};
+
+struct sl_copy {
+	uint32_t value;
+	bool in; /* tier to device; else device to tier */
+	struct sl_range from, to;
+	uint64_t bytes;
+	uint64_t after[SL_ENGINE_MAX_CHANNELS]; /* per channel: this number must be done;
+						   0: none */
+};
+
+struct sl_channel {
+	struct sl_engine *e;
+	uint32_t id;
+	bool started;
+	pthread_t thread;
+	struct sl_copy *ring; /* number n is ring[n & mask] */
+	uint64_t mask;
+	uint64_t issued;
+	uint64_t done; /* under lock */
+	uint64_t seen; /* done, as the compute thread saw it last */
+};
+
+enum sl_touch_flags {
+	SL_TOUCH_WRITE = 1 << 0,
+	SL_TOUCH_BIRTH = 1 << 1, /* of a value that does not persist */
+	SL_TOUCH_LAST = 1 << 2, /* it is dead afterwards */
+	SL_TOUCH_WHOLE = 1 << 3, /* persistent, overwritten without being read */
+};
+
+/* Access of an op to a root value. */
+struct sl_touch {
+	uint32_t value;
+	uint32_t flags;
+};
+
+/* Derived from a (trace, plan) pair, so that a step allocates and searches nothing. */
+struct sl_engine_index {
+	uint32_t *touch_first; /* [n_ops + 1] into touches */
+	struct sl_touch *touches;
+	uint32_t *
+		action_first; /* [2 n_ops + 1] into the plan's actions, by 2 op + phase */
+	uint32_t *root; /* [n_values] */
+	uint32_t *alias_first; /* [n_values + 1] into aliases, by root */
+	uint32_t *aliases;
+	uint32_t *persistent; /* root values that live across iterations, ascending */
+	uint32_t n_persistent;
+	uint64_t channel_copies[SL_ENGINE_MAX_CHANNELS]; /* in one step */
+};
+
+/* What adopt makes new and exchanges as a whole. */
+struct sl_engine_pair {
+	const struct sl_trace *trace;
+	const struct sl_plan *plan;
+	struct sl_engine_index index;
+	struct sl_residency start; /* as the plan's start says */
+	struct sl_residency now;
+	uint64_t *offsets; /* [n_values], aliases included */
+};
+
+struct sl_engine {
+	struct sl_engine_opts opts;
+	struct sl_engine_pair pair;
+	uint8_t *staging; /* SL_TIER_CHUNK_BYTES */
+	bool in_step;
+	bool broken;
+	uint64_t pending; /* sum of issued - seen */
+	struct sl_engine_stats stats;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a copy was issued or done */
+	bool stop;
+	sl_status failed;
+	char why[512];
+	pthread_mutex_t bounce_lock[2]; /* by sl_copy.in */
+	uint32_t n_channels;
+	struct sl_channel channels[SL_ENGINE_MAX_CHANNELS];
+};
+
+static inline bool sl_range_overlap(const struct sl_range *a, const struct sl_range *b)
+{
+	return a->space == b->space && a->at < b->at + b->len && b->at < a->at + a->len &&
+		a->len > 0 && b->len > 0;
+}
+
+/* engine_index.c */
+SL_NODISCARD sl_status sl_engine_index_init(
+	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);
+void sl_engine_index_finish(struct sl_engine_index *x);
+
+/* engine_copy.c */
+SL_NODISCARD sl_status sl_engine_channels_fit(
+	struct sl_engine *e, const struct sl_engine_pair *pair);
+void sl_engine_channels_stop(struct sl_engine *e);
+void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
+/* The failure of a copy, with its message; SL_OK while there is none. Compute thread. */
+SL_NODISCARD sl_status sl_engine_look(struct sl_engine *e);
+/* Waits for every pending copy that reads or writes r (reads count only if `write`). */
+SL_NODISCARD sl_status sl_engine_wait_range(
+	struct sl_engine *e, const struct sl_range *r, bool write);
+SL_NODISCARD sl_status sl_engine_wait_all(struct sl_engine *e);
+
+/* engine_transfer.c: moves bytes, synchronously, on any thread. */
+SL_NODISCARD sl_status sl_engine_transfer(struct sl_engine *e, const struct sl_copy *c);
+/* Bytes a value of `bytes` takes in a space. */
+uint64_t sl_engine_space_bytes(const struct sl_engine *e, uint32_t space, uint64_t bytes);
+void sl_engine_poison(struct sl_engine *e, uint64_t at, uint64_t bytes);
+
+/* engine_carry.c: persistent values from the old pair's places to the new one's. */
+SL_NODISCARD sl_status sl_engine_carry(
+	struct sl_engine *e, const struct sl_engine_pair *next);
+
+/* engine.c */
+void sl_engine_publish(struct sl_engine *e, uint32_t v, uint64_t at);
+void sl_engine_note_peak(struct sl_engine *e, const struct sl_range *r);
+
+#endif
