@@ -25,17 +25,21 @@ static void put_text(struct sl_json *j, const char *text)
 	put(j, text, strlen(text));
 }
 
+/* Bytes that a UTF-8 sequence with this first byte has, 0 if none starts with it. */
+static size_t utf8_announced(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4)
+		return 0;
+	return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
 /* Bytes of the well-formed UTF-8 sequence at p (RFC 3629), 0 if it is none. */
 static size_t utf8_length(const unsigned char *p)
 {
-	size_t n = p[0] < 0x80	 ? 1
-		   : p[0] < 0xc2 ? 0
-		   : p[0] < 0xe0 ? 2
-		   : p[0] < 0xf0 ? 3
-				 : 4;
+	size_t n = utf8_announced(p[0]);
 
-	if (p[0] > 0xf4)
-		return 0;
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
