@@ -3,6 +3,9 @@
 #include "kernel/cpu/cpu.h"
 
 #include "base/thread.h"
+#include "kernel/cpu/mathv.h"
+
+#define BLOCK 1024
 
 struct cut {
 	const struct sl_call *c;
@@ -47,17 +50,124 @@ bool sl_cpu_is_f32(const struct sl_node_info *n)
 	return sl_cpu_is_f32_but(n, -1);
 }
 
+/* The end of the block that begins at i. */
+static int64_t block_end(int64_t i, int64_t n)
+{
+	return i + BLOCK < n ? i + BLOCK : n;
+}
+
 double sl_cpu_sum(const float *x, int64_t n)
 {
 	double sum = 0;
 
-	for (int64_t i = 0; i < n; i += 1024) {
-		int64_t end = i + 1024 < n ? i + 1024 : n;
+	for (int64_t i = 0; i < n; i += BLOCK) {
+		int64_t end = block_end(i, n);
 		float part = 0;
 #pragma omp simd reduction(+ : part)
 		for (int64_t j = i; j < end; j++)
 			part += x[j];
 		sum += (double)part;
+	}
+	return sum;
+}
+
+double sl_cpu_dot(const float *x, const float *y, int64_t n)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i += BLOCK) {
+		int64_t end = block_end(i, n);
+		float part = 0;
+#pragma omp simd reduction(+ : part)
+		for (int64_t j = i; j < end; j++)
+			part += x[j] * y[j];
+		sum += (double)part;
+	}
+	return sum;
+}
+
+double sl_cpu_sum_squares(const float *x, int64_t n)
+{
+	return sl_cpu_dot(x, x, n);
+}
+
+void sl_cpu_moments(const float *x, int64_t n, float shift, double out[2])
+{
+	for (int64_t i = 0; i < n; i += BLOCK) {
+		int64_t end = block_end(i, n);
+		float first = 0;
+		float second = 0;
+#pragma omp simd reduction(+ : first, second)
+		for (int64_t j = i; j < end; j++) {
+			float d = x[j] - shift;
+			first += d;
+			second += d * d;
+		}
+		out[0] += (double)first;
+		out[1] += (double)second;
+	}
+}
+
+void sl_cpu_weights(const float *w, const float *x, int64_t n, float shift, double out[2])
+{
+	for (int64_t i = 0; i < n; i += BLOCK) {
+		int64_t end = block_end(i, n);
+		float first = 0;
+		float second = 0;
+#pragma omp simd reduction(+ : first, second)
+		for (int64_t j = i; j < end; j++) {
+			first += w[j];
+			second += w[j] * (x[j] - shift);
+		}
+		out[0] += (double)first;
+		out[1] += (double)second;
+	}
+}
+
+float sl_cpu_max(const float *x, int64_t n)
+{
+	float top = -__builtin_inff();
+	int nan = 0;
+
+#pragma omp simd reduction(max : top) reduction(| : nan)
+	for (int64_t i = 0; i < n; i++) {
+		top = x[i] > top ? x[i] : top;
+		nan |= x[i] != x[i];
+	}
+	return nan ? __builtin_nanf("") : top;
+}
+
+static float exp_block(const float *x, float *y, int64_t n, float shift)
+{
+	float part = 0;
+
+#pragma omp simd reduction(+ : part)
+	for (int64_t j = 0; j < n; j++) {
+		float e = sl_expf(x[j] - shift);
+		y[j] = e;
+		part += e;
+	}
+	return part;
+}
+
+static float exp_block_only(const float *x, int64_t n, float shift)
+{
+	float part = 0;
+
+#pragma omp simd reduction(+ : part)
+	for (int64_t j = 0; j < n; j++)
+		part += sl_expf(x[j] - shift);
+	return part;
+}
+
+double sl_cpu_exp_sum(const float *x, float *y, int64_t n, float shift)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i += BLOCK) {
+		int64_t len = block_end(i, n) - i;
+		sum += (double)(y ? exp_block(x + i, y + i, len, shift)
+				  : exp_block_only(x + i, len, shift));
 	}
 	return sum;
 }

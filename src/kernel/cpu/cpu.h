@@ -55,16 +55,22 @@ static inline int64_t sl_cpu_count_out(const struct sl_call *c, int i)
 	return sl_shape_count(&c->node->out[i].shape);
 }
 
-/* A float constant for vector loops. */
-static inline float sl_cpu_scalar(const void *data)
-{
-	return *(const float *)data;
-}
-
 /*
- * Sum of n floats: blocks of 1024 in f32 lanes, blocks added in double, so that the error
- * does not grow with n.
+ * Sums over n floats: blocks of 1024 in f32 lanes, blocks added in double, so that the
+ * error does not grow with n.
  */
 double sl_cpu_sum(const float *x, int64_t n);
+double sl_cpu_sum_squares(const float *x, int64_t n);
+double sl_cpu_dot(const float *x, const float *y, int64_t n);
+/* Adds the sums of x - shift and of (x - shift)^2 to out. */
+void sl_cpu_moments(const float *x, int64_t n, float shift, double out[2]);
+/* Adds the sums of w and of w (x - shift) to out. */
+void sl_cpu_weights(
+	const float *w, const float *x, int64_t n, float shift, double out[2]);
+
+/* The largest, where NaN is larger than any number; -infinity of none. */
+float sl_cpu_max(const float *x, int64_t n);
+/* y = e^(x - shift), x == y allowed; returns the sum of y. y may be NULL. */
+double sl_cpu_exp_sum(const float *x, float *y, int64_t n, float shift);
 
 #endif

@@ -269,15 +269,7 @@ static void add_columns(float *acc, const float *x, int64_t n)
 
 static double row_max(const float *x, int64_t n)
 {
-	float top = -HUGE_VALF;
-	int nan = 0;
-
-#pragma omp simd reduction(max : top) reduction(| : nan)
-	for (int64_t i = 0; i < n; i++) {
-		top = x[i] > top ? x[i] : top;
-		nan |= x[i] != x[i];
-	}
-	return nan ? (double)NAN : (double)top;
+	return (double)sl_cpu_max(x, n);
 }
 
 static double join_max(double a, double b)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batch normalisation of x [N, C, ...]: training, its gradient, inference. f32; one
+ * channel is one piece of work, so each of its sums is added by one thread in order. The
+ * mean is taken first, then sum and squares of what is left. A channel is read two or
+ * three times.
+ */
+#include "kernel/cpu/cpu.h"
+
+#include <math.h>
+
+#include "graph/op_attr.h"
+
+/* x seen as [n, c, inner]. */
+struct channels {
+	int64_t n, c, inner;
+	double count;
+};
+
+static struct channels channels_of(const struct sl_call *c)
+{
+	const struct sl_shape *x = &c->node->in[0].shape;
+	struct channels s = {
+		.n = x->dim[0], .c = x->dim[1], .inner = sl_shape_span(x, 2, x->rank)};
+
+	s.count = (double)(s.n * s.inner);
+	return s;
+}
+
+/* Plane i of the channel. */
+static int64_t plane(const struct channels *s, int64_t i, int64_t ch)
+{
+	return (i * s->c + ch) * s->inner;
+}
+
+/* y = (x - shift) scale + offset */
+static void scale_plane(const float *x, float *y, int64_t n, const float sso[3])
+{
+	float shift = sso[0];
+	float scale = sso[1];
+	float offset = sso[2];
+
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = (x[i] - shift) * scale + offset;
+}
+
+static void forward_channel(const struct sl_call *c, const struct channels *s, int64_t ch)
+{
+	const struct sl_eps_attr *attr = c->node->attr;
+	const float *x = c->in[0];
+	float *y = c->out[0];
+	double gamma = (double)((const float *)c->in[1])[ch];
+	double beta = (double)((const float *)c->in[2])[ch];
+	double moment[2] = {0, 0};
+	double sum = 0;
+
+	for (int64_t i = 0; i < s->n; i++)
+		sum += sl_cpu_sum(x + plane(s, i, ch), s->inner);
+	float near = (float)(sum / s->count);
+	for (int64_t i = 0; i < s->n; i++)
+		sl_cpu_moments(x + plane(s, i, ch), s->inner, near, moment);
+	double rest = moment[0] / s->count;
+	double var = moment[1] / s->count - rest * rest;
+	var = var < 0 ? 0 : var;
+	double scale = gamma / sqrt(var + attr->eps);
+	const float sso[3] = {near, (float)scale, (float)(beta - rest * scale)};
+	for (int64_t i = 0; i < s->n; i++)
+		scale_plane(x + plane(s, i, ch), y + plane(s, i, ch), s->inner, sso);
+	((float *)c->out[1])[ch] = (float)((double)near + rest);
+	((float *)c->out[2])[ch] = (float)var;
+}
+
+static void forward_range(
+	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
+{
+	struct channels s = channels_of(c);
+
+	(void)arg;
+	for (int64_t ch = begin; ch < end; ch++)
+		forward_channel(c, &s, ch);
+}
+
+static sl_status forward_run(const struct sl_call *c)
+{
+	struct channels s = channels_of(c);
+
+	sl_cpu_for(c, NULL, s.c, sl_cpu_grain(s.n * s.inner), forward_range);
+	return SL_OK;
+}
+
+const struct sl_kernel sl_kernel_vec_batch_norm = {
+	.name = "vec_batch_norm",
+	.op = "batch_norm",
+	.rank = 10,
+	.accepts = sl_cpu_is_f32,
+	.run = forward_run,
+};
+
+/* dx = a dy + b (x - mean) + d */
+static void backward_plane(
+	const struct sl_call *c, int64_t at, int64_t n, const float k[4])
+{
+	const float *x = (const float *)c->in[0] + at;
+	const float *dy = (const float *)c->in[4] + at;
+	float *dx = (float *)c->out[0] + at;
+	float mean = k[0];
+	float a = k[1];
+	float b = k[2];
+	float d = k[3];
+
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		dx[i] = a * dy[i] + (b * (x[i] - mean) + d);
+}
+
+static void backward_channel(
+	const struct sl_call *c, const struct channels *s, int64_t ch)
+{
+	const struct sl_eps_attr *attr = c->node->attr;
+	float mean = ((const float *)c->in[2])[ch];
+	double r = 1 / sqrt((double)((const float *)c->in[3])[ch] + attr->eps);
+	double a = (double)((const float *)c->in[1])[ch] * r;
+	double sum[2] = {0, 0};
+
+	for (int64_t i = 0; i < s->n; i++) {
+		int64_t at = plane(s, i, ch);
+		sl_cpu_weights((const float *)c->in[4] + at, (const float *)c->in[0] + at,
+			s->inner, mean, sum);
+	}
+	double dgamma = sum[1] * r;
+	const float k[4] = {mean, (float)a, (float)(-a * r * dgamma / s->count),
+		(float)(-a * sum[0] / s->count)};
+	for (int64_t i = 0; i < s->n; i++)
+		backward_plane(c, plane(s, i, ch), s->inner, k);
+	((float *)c->out[1])[ch] = (float)dgamma;
+	((float *)c->out[2])[ch] = (float)sum[0];
+}
+
+static void backward_range(
+	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
+{
+	struct channels s = channels_of(c);
+
+	(void)arg;
+	for (int64_t ch = begin; ch < end; ch++)
+		backward_channel(c, &s, ch);
+}
+
+static sl_status backward_run(const struct sl_call *c)
+{
+	struct channels s = channels_of(c);
+
+	sl_cpu_for(c, NULL, s.c, sl_cpu_grain(s.n * s.inner), backward_range);
+	return SL_OK;
+}
+
+const struct sl_kernel sl_kernel_vec_batch_norm_dx = {
+	.name = "vec_batch_norm_dx",
+	.op = "batch_norm_dx",
+	.rank = 10,
+	.accepts = sl_cpu_is_f32,
+	.run = backward_run,
+};
+
+/* Planes [begin, end) of n times c; in place if the operator says so. */
+static void infer_range(
+	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
+{
+	const struct sl_eps_attr *attr = c->node->attr;
+	struct channels s = channels_of(c);
+
+	(void)arg;
+	for (int64_t p = begin; p < end; p++) {
+		int64_t ch = p % s.c;
+		double var = (double)((const float *)c->in[4])[ch];
+		double scale =
+			(double)((const float *)c->in[1])[ch] / sqrt(var + attr->eps);
+		const float sso[3] = {((const float *)c->in[3])[ch], (float)scale,
+			((const float *)c->in[2])[ch]};
+		scale_plane((const float *)c->in[0] + p * s.inner,
+			(float *)c->out[0] + p * s.inner, s.inner, sso);
+	}
+}
+
+static sl_status infer_run(const struct sl_call *c)
+{
+	struct channels s = channels_of(c);
+
+	sl_cpu_for(c, NULL, s.n * s.c, sl_cpu_grain(s.inner), infer_range);
+	return SL_OK;
+}
+
+const struct sl_kernel sl_kernel_vec_batch_norm_infer = {
+	.name = "vec_batch_norm_infer",
+	.op = "batch_norm_infer",
+	.rank = 10,
+	.accepts = sl_cpu_is_f32,
+	.run = infer_run,
+};
