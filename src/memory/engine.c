@@ -191,10 +191,7 @@ static sl_status give_birth(struct sl_engine *e, uint32_t v)
 
 static sl_status touch_before(struct sl_engine *e, const struct sl_touch *t)
 {
-	bool whole = (t->flags & SL_TOUCH_WHOLE) != 0 &&
-		     e->pair.now.state[t->value] == SL_RES_ABSENT;
-
-	if ((t->flags & SL_TOUCH_BIRTH) != 0 || whole)
+	if (t->flags & SL_TOUCH_BIRTH)
 		return give_birth(e, t->value);
 	return arrive(e, t->value);
 }

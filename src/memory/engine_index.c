@@ -52,34 +52,6 @@ static void invert(struct sl_engine_index *x, const struct sl_trace *t,
 	x->touch_first[0] = 0;
 }
 
-static bool lists(const uint32_t *list, uint32_t n, const uint32_t *root, uint32_t v)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (root[list[i]] == v)
-			return true;
-	}
-	return false;
-}
-
-/* A persistent value that op overwrites whole and neither reads nor changes in place. */
-static void mark_whole(struct sl_engine_index *x, const struct sl_trace *t, uint32_t op)
-{
-	const struct sl_trace_op *o = &t->ops[op];
-
-	for (uint32_t i = x->touch_first[op]; i < x->touch_first[op + 1]; i++) {
-		uint32_t v = x->touches[i].value;
-		bool whole = (x->touches[i].flags & SL_TOUCH_WRITE) &&
-			     sl_class_persistent(t->values[v].cls) &&
-			     !lists(o->in, o->n_in, x->root, v) &&
-			     !lists(o->mutates, o->n_mutates, x->root, v);
-		/* An output that is only an alias of it may be a part of it. */
-		for (uint32_t k = 0; whole && k < o->n_out; k++)
-			whole = x->root[o->out[k]] != v || o->out[k] == v;
-		if (whole)
-			x->touches[i].flags |= SL_TOUCH_WHOLE;
-	}
-}
-
 static sl_status index_touches(struct sl_engine_index *x, const struct sl_trace *t)
 {
 	struct sl_trace_index uses = {0};
@@ -90,11 +62,7 @@ static sl_status index_touches(struct sl_engine_index *x, const struct sl_trace 
 	if (x->touch_first && x->touches)
 		invert(x, t, &uses);
 	sl_trace_index_finish(&uses);
-	if (!x->touch_first || !x->touches)
-		return no_memory();
-	for (uint32_t op = 0; op < t->n_ops; op++)
-		mark_whole(x, t, op);
-	return SL_OK;
+	return x->touch_first && x->touches ? SL_OK : no_memory();
 }
 
 static sl_status index_roots(struct sl_engine_index *x, const struct sl_trace *t)

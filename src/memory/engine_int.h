@@ -59,7 +59,6 @@ enum sl_touch_flags {
 	SL_TOUCH_WRITE = 1 << 0,
 	SL_TOUCH_BIRTH = 1 << 1, /* of a value that does not persist */
 	SL_TOUCH_LAST = 1 << 2, /* it is dead afterwards */
-	SL_TOUCH_WHOLE = 1 << 3, /* persistent, overwritten without being read */
 };
 
 /* Access of an op to a root value. */
@@ -114,7 +113,7 @@ struct sl_engine {
 static inline bool sl_range_overlap(const struct sl_range *a, const struct sl_range *b)
 {
 	return a->space == b->space && a->at < b->at + b->len && b->at < a->at + a->len &&
-		a->len > 0 && b->len > 0;
+	       a->len > 0 && b->len > 0;
 }
 
 /* engine_index.c */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every tier of tiers.def owes its callers, plain and under the fault decorator. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "harness/harness.h"
 
 #include "base/alloc.h"
 #include "memory/tier/tier.h"
@@ -146,12 +144,12 @@ static void every_kind_is_found_by_its_name(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_block_is_usable),
-		cmocka_unit_test(a_range_outside_or_misaligned_is_refused),
-		cmocka_unit_test(a_put_and_a_get_run_at_the_same_time),
-		cmocka_unit_test(every_kind_is_found_by_its_name),
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(the_last_block_is_usable),
+		SL_TEST(a_range_outside_or_misaligned_is_refused),
+		SL_TEST(a_put_and_a_get_run_at_the_same_time),
+		SL_TEST(every_kind_is_found_by_its_name),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return sl_test_run(tests, SL_COUNT(tests));
 }

@@ -3,9 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "harness/harness.h"
 
 #include "base/alloc.h"
-#include "base/compiler.h"
 #include "base/fs.h"
 #include "memory/tier/tier.h"
 
@@ -223,39 +220,42 @@ static void a_buffered_tier_warns_and_keeps_no_page(void **state)
 	sl_free_aligned(in);
 }
 
+static sl_status create_and_destroy(void *ctx)
+{
+	struct sl_tier *t = NULL;
+
+	(void)ctx;
+	SL_TRY(sl_tier_disk_create(folder(), MIB, &t));
+	sl_tier_destroy(t);
+	return SL_OK;
+}
+
 static void every_failed_allocation_is_an_error_without_leak(void **state)
 {
 	(void)state;
-	for (long n = 1;; n++) {
-		struct sl_tier *t = NULL;
-		long live = sl_alloc_live();
-		sl_alloc_fail_at(n);
-		sl_status st = sl_tier_disk_create(folder(), MIB, &t);
-		int failed = sl_alloc_failed();
-		sl_alloc_fail_at(0);
-		if (st == SL_OK)
-			sl_tier_destroy(t);
-		else
-			assert_int_equal(st, SL_E_NOMEM);
-		assert_int_equal(sl_alloc_live(), live);
-		if (!failed)
-			break;
-	}
+	assert_true(sl_torture(create_and_destroy, NULL) >= 3);
+}
+
+static void every_failed_system_call_is_an_error_without_leak(void **state)
+{
+	(void)state;
+	assert_true(sl_torture_fs(create_and_destroy, NULL, EACCES) >= 2);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_put_comes_back_on_every_path),
-		cmocka_unit_test(any_aligned_part_of_a_put_can_be_read_and_rewritten),
-		cmocka_unit_test(bytes_never_put_read_as_zeros),
-		cmocka_unit_test(a_changed_block_on_disk_is_an_error_with_its_offset),
-		cmocka_unit_test(a_full_disk_is_said_at_the_write_with_folder_and_hint),
-		cmocka_unit_test(a_failing_write_or_read_is_said_with_its_reason),
-		cmocka_unit_test(unfit_folders_are_refused_with_a_hint),
-		cmocka_unit_test(a_buffered_tier_warns_and_keeps_no_page),
-		cmocka_unit_test(every_failed_allocation_is_an_error_without_leak),
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(what_was_put_comes_back_on_every_path),
+		SL_TEST(any_aligned_part_of_a_put_can_be_read_and_rewritten),
+		SL_TEST(bytes_never_put_read_as_zeros),
+		SL_TEST(a_changed_block_on_disk_is_an_error_with_its_offset),
+		SL_TEST(a_full_disk_is_said_at_the_write_with_folder_and_hint),
+		SL_TEST(a_failing_write_or_read_is_said_with_its_reason),
+		SL_TEST(unfit_folders_are_refused_with_a_hint),
+		SL_TEST(a_buffered_tier_warns_and_keeps_no_page),
+		SL_TEST(every_failed_allocation_is_an_error_without_leak),
+		SL_TEST(every_failed_system_call_is_an_error_without_leak),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return sl_test_run(tests, SL_COUNT(tests));
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "harness/harness.h"
 
 #include "base/alloc.h"
 #include "memory/tier/tier.h"
@@ -43,10 +41,10 @@ static void without_memory_the_inner_tier_stays_the_callers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_named_call_fails),
-		cmocka_unit_test(without_memory_the_inner_tier_stays_the_callers),
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(only_the_named_call_fails),
+		SL_TEST(without_memory_the_inner_tier_stays_the_callers),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return sl_test_run(tests, SL_COUNT(tests));
 }

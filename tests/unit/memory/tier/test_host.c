@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "harness/harness.h"
 
 #include "base/alloc.h"
 #include "memory/tier/tier.h"
@@ -61,12 +59,12 @@ static void a_failed_allocation_is_an_error_without_leak(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(host_bytes_come_back_at_any_offset_and_length),
-		cmocka_unit_test(more_memory_than_the_system_has_is_an_error),
-		cmocka_unit_test(a_host_of_no_bytes_takes_nothing),
-		cmocka_unit_test(a_failed_allocation_is_an_error_without_leak),
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(host_bytes_come_back_at_any_offset_and_length),
+		SL_TEST(more_memory_than_the_system_has_is_an_error),
+		SL_TEST(a_host_of_no_bytes_takes_nothing),
+		SL_TEST(a_failed_allocation_is_an_error_without_leak),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return sl_test_run(tests, SL_COUNT(tests));
 }
