@@ -147,24 +147,40 @@ static sl_status infer(
 	return SL_OK;
 }
 
-/* Copies attributes, inputs and their versions into the graph's arena. */
-static sl_status own_parts(struct sl_graph *g, struct sl_ir_node *n, sl_val **out)
+/* The attributes in the graph's arena; none given means all zero. */
+static sl_status own_attr(struct sl_graph *g, struct sl_ir_node *n)
+{
+	size_t bytes = n->op->attr_bytes;
+
+	if (!bytes)
+		n->attr = NULL;
+	else if (n->attr)
+		n->attr = sl_arena_copy(&g->arena, n->attr, bytes);
+	else
+		n->attr = sl_arena_alloc(&g->arena, bytes);
+	if (bytes && !n->attr)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for node %u", g->n_nodes);
+	return SL_OK;
+}
+
+/* Copies inputs and their versions into the graph's arena. */
+static sl_status own_lists(struct sl_graph *g, struct sl_ir_node *n, sl_val **out)
 {
 	size_t n_in = (size_t)n->n_in;
 	uint32_t *version = sl_arena_alloc(&g->arena, n_in * sizeof(*version));
-	const void *attr = NULL;
 
-	n->in = sl_arena_copy(&g->arena, n->in, n_in * sizeof(*n->in));
+	sl_val *in = sl_arena_alloc(&g->arena, n_in * sizeof(*in));
+
 	*out = sl_arena_alloc(&g->arena, (size_t)n->n_out * sizeof(**out));
-	if (n->op->attr_bytes)
-		attr = sl_arena_copy(&g->arena, n->attr, n->op->attr_bytes);
-	if (!version || !n->in || !*out || (n->op->attr_bytes && !attr))
+	if (!version || !in || !*out)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for node %u", g->n_nodes);
-	for (size_t i = 0; i < n_in; i++)
-		if (!sl_val_is_none(n->in[i]))
-			version[i] = g->values[g->values[n->in[i].index].root].version;
+	for (size_t i = 0; i < n_in; i++) {
+		in[i] = n->in[i];
+		if (!sl_val_is_none(in[i]))
+			version[i] = g->values[g->values[in[i].index].root].version;
+	}
+	n->in = in;
 	n->in_version = version;
-	n->attr = attr;
 	n->out = *out;
 	return SL_OK;
 }
@@ -194,12 +210,13 @@ static sl_status append(struct sl_graph *g, struct sl_ir_node *n)
 	sl_val *out;
 
 	SL_TRY(check_inputs(g, n->op, n->in, n->n_in));
+	SL_TRY(own_attr(g, n));
 	SL_TRY(infer(g, n, &types));
 	if (sl_grow(&items, &g->cap_nodes, g->n_nodes + (size_t)1, sizeof(*g->nodes),
 		    SL_IR_MAX) != 0)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for %u nodes", g->n_nodes + 1);
 	g->nodes = items;
-	SL_TRY(own_parts(g, n, &out));
+	SL_TRY(own_lists(g, n, &out));
 	for (int i = 0; i < n->n_out; i++) {
 		struct sl_ir_value proto = {.type = types.out[i],
 			.producer = g->n_nodes,
@@ -235,7 +252,6 @@ sl_val sl_graph_add(struct sl_graph *g, const struct sl_op *op, const void *attr
 	sl_status st;
 
 	SL_ASSERT(op->n_out <= SL_OP_MAX_OUT && op->max_in <= SL_OP_MAX_IN);
-	SL_ASSERT(attr || !op->attr_bytes);
 	for (int i = 0; out && i < op->n_out; i++)
 		out[i] = SL_VAL_POISON;
 	if (g->failed != SL_OK)

@@ -40,6 +40,34 @@ struct sl_perm_attr {
 	int64_t perm[SL_MAX_RANK];
 };
 
+/* reshape, expand, sum_to and gradients: a shape asked for */
+struct sl_shape_attr {
+	int64_t rank;
+	int64_t dim[SL_MAX_RANK];
+};
+
+/* slice_dx */
+struct sl_slice_dx_attr {
+	struct sl_slice_attr slice;
+	struct sl_shape_attr shape; /* of x */
+};
+
+/* gather_dx */
+struct sl_gather_dx_attr {
+	int64_t axis;
+	struct sl_shape_attr shape; /* of x */
+};
+
+/* embedding_dw */
+struct sl_vocab_attr {
+	int64_t vocab;
+};
+
+/* clip_coef */
+struct sl_clip_attr {
+	double max_norm;
+};
+
 /* full */
 struct sl_full_attr {
 	double value;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/compiler.h"
+#include "graph/ir.h"
 
 double sl_get(const void *data, enum sl_dtype t, int64_t i)
 {
@@ -262,4 +262,60 @@ void sl_rebind_dim0(struct sl_shape_attr *a, const struct sl_type *in0)
 {
 	if (a->rank > 0 && in0->shape.rank > 0)
 		a->dim[0] = in0->shape.dim[0];
+}
+
+const struct sl_shape *sl_op_shape(const struct sl_graph *g, sl_val v)
+{
+	return v.index < g->n_values ? &g->values[v.index].type.shape : NULL;
+}
+
+struct sl_axis_attr sl_op_axis(const struct sl_graph *g, sl_val x, int axis)
+{
+	const struct sl_shape *s = sl_op_shape(g, x);
+
+	return (struct sl_axis_attr){.axis = s && axis < 0 ? axis + s->rank : axis};
+}
+
+sl_status sl_check_axis_attr(int64_t axis, int rank)
+{
+	if (axis >= 0 && axis < rank)
+		return SL_OK;
+	return SL_FAIL(SL_E_INVALID,
+		"axis %" PRId64 " counted from the start; the value has %d dimension%s",
+		axis, rank, rank == 1 ? "" : "s");
+}
+
+sl_status sl_index_at(
+	const struct sl_call *c, int k, int64_t i, int64_t n, bool wrap, int64_t *out)
+{
+	int64_t given = sl_get_i64(c->in[k], c->node->in[k].dtype, i);
+	int64_t v = wrap && given < 0 ? given + n : given;
+
+	if (v >= 0 && v < n) {
+		*out = v;
+		return SL_OK;
+	}
+	return SL_FAIL(SL_E_INVALID,
+		"index %" PRId64 " at position %" PRId64 " is outside of [%" PRId64
+		", %" PRId64 ")",
+		given, i, wrap ? -n : 0, n);
+}
+
+void sl_cost_pick(const struct sl_node_info *n, int index, struct sl_cost *out)
+{
+	*out = (struct sl_cost){.bytes = (double)sl_type_bytes(&n->in[index]) +
+					 2 * (double)sl_type_bytes(&n->out[0])};
+}
+
+const struct sl_attr_field sl_axis_fields[1] = {
+	SL_ATTR(struct sl_axis_attr, axis, I64, 1)};
+
+void sl_cost_move(const struct sl_node_info *n, struct sl_cost *out)
+{
+	*out = (struct sl_cost){0};
+	for (int i = 0; i < n->n_in; i++)
+		if (sl_node_has(n, i))
+			out->bytes += (double)sl_type_bytes(&n->in[i]);
+	for (int i = 0; i < n->n_out; i++)
+		out->bytes += (double)sl_type_bytes(&n->out[i]);
 }

@@ -3,6 +3,7 @@
 #define SL_OP_OP_UTIL_H
 
 #include "graph/op.h"
+#include "graph/op_attr.h"
 #include "sluice/ops.h"
 
 /*
@@ -108,12 +109,26 @@ sl_val sl_op_add3(struct sl_graph *g, const struct sl_op *op, const void *attr, 
 		.name = #member ".dim", .kind = SL_ATTR_I64, \
 		.offset = offsetof(type, member.dim), .count = SL_MAX_RANK \
 	}
-struct sl_shape_attr {
-	int64_t rank;
-	int64_t dim[SL_MAX_RANK];
-};
 struct sl_shape_attr sl_shape_to_attr(const struct sl_shape *s);
 struct sl_shape sl_shape_from_attr(const struct sl_shape_attr *a);
+
+/* Shape of a value that a builder was given; NULL if it is none or poisoned. */
+const struct sl_shape *sl_op_shape(const struct sl_graph *g, sl_val v);
+/* The axis counted from the start where x is known; the shape rule refuses the rest. */
+struct sl_axis_attr sl_op_axis(const struct sl_graph *g, sl_val x, int axis);
+/* SL_E_INVALID unless 0 <= axis < rank: attributes keep no negative axes. */
+SL_NODISCARD sl_status sl_check_axis_attr(int64_t axis, int rank);
+/*
+ * Element i of the index in input k as a row of [0, n); with wrap, negative ones count
+ * from the end. SL_E_INVALID names index, position and bound.
+ */
+SL_NODISCARD sl_status sl_index_at(
+	const struct sl_call *c, int k, int64_t i, int64_t n, bool wrap, int64_t *out);
+extern const struct sl_attr_field sl_axis_fields[1];
+/* Rows picked by an index: the index read, the result read and written. */
+void sl_cost_pick(const struct sl_node_info *n, int index, struct sl_cost *out);
+/* Nothing computed: all inputs read and outputs written once. */
+void sl_cost_move(const struct sl_node_info *n, struct sl_cost *out);
 
 /* The given attributes, or zeroed ones where a builder got NULL. */
 #define SL_ATTR_OR_ZERO(type, attr) ((attr) ? *(attr) : (type){0})
