@@ -44,7 +44,7 @@ static const char *error_at(size_t i, const char **help)
 }
 
 static const struct listing listings[] = {
-	{"models", sl_model_name_at},
+	{"models", sl_model_at},
 	{"policies", sl_policy_name_at},
 	{"ops", sl_op_name_at},
 	{"devices", device_at},

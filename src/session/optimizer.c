@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/units.h"
 #include "graph/op.h"
 #include "sluice/ops.h"
 
@@ -94,36 +95,86 @@ static sl_val clip_factor(struct sl_graph *g, double clip, const sl_val *grads, 
 	return coef;
 }
 
+/* The part of a tensor that slice `part` updates; count 0 means that it is not cut. */
+static void cut(const struct sl_type *type, int64_t part, struct sl_optim_attr *attr)
+{
+	int64_t count = sl_shape_count(&type->shape);
+	int64_t most = SL_OPTIM_SLICE_BYTES / (int64_t)sl_dtype_bytes(type->dtype);
+
+	attr->begin = part * most;
+	attr->count = count <= most ? 0 : count - attr->begin < most ? count - attr->begin : most;
+}
+
+static void state_name(const char *param, const char *what, int64_t part, char name[256])
+{
+	if (part >= 0)
+		snprintf(name, 256, "%s.%s.%lld", param, what, (long long)part);
+	else
+		snprintf(name, 256, "%s.%s", param, what);
+}
+
 /* The state of one slice; a whole tensor keeps its shape, a slice is flat. */
 static sl_val declare_state(struct sl_graph *g, const struct slice *s, const char *what, int64_t part)
 {
 	struct sl_type type = *sl_val_type(g, s->param);
 	char name[256];
 
-	if (s->attr.count > 0) {
+	if (s->attr.count > 0)
 		type.shape = SL_SHAPE(s->attr.count);
-		snprintf(name, sizeof(name), "%s.%s.%lld", sl_val_name(g, s->param), what,
-			(long long)part);
-	} else {
-		snprintf(name, sizeof(name), "%s.%s", sl_val_name(g, s->param), what);
-	}
+	state_name(sl_val_name(g, s->param), what, s->attr.count > 0 ? part : -1, name);
 	return sl_state(g, name, &type, (struct sl_init){SL_INIT_ZERO, 0});
 }
 
 static void update_param(struct sl_graph *g, const struct optimizer *o, struct slice s)
 {
-	const struct sl_type *type = sl_val_type(g, s.param);
-	int64_t count = sl_shape_count(&type->shape);
-	int64_t most = SL_OPTIM_SLICE_BYTES / (int64_t)sl_dtype_bytes(type->dtype);
+	const struct sl_type type = *sl_val_type(g, s.param);
+	int64_t count = sl_shape_count(&type.shape);
 	int64_t part = 0;
 
-	for (int64_t begin = 0; begin < count; begin += most, part++) {
-		s.attr.begin = begin;
-		s.attr.count = count <= most ? 0 : count - begin < most ? count - begin : most;
+	do {
+		cut(&type, part, &s.attr);
 		for (int i = 0; i < o->n_states; i++)
 			s.state[i] = declare_state(g, &s, o->state[i], part);
 		o->update(g, &s);
+		part++;
+	} while (s.attr.count > 0 && s.attr.begin + s.attr.count < count);
+}
+
+/* Whether `state` is slice `part` of a state of param; *part is read from the name's end. */
+static bool names_slice_of(const char *param, const char *state, int64_t *part)
+{
+	const char *digits = strrchr(state, '.');
+	size_t len = strlen(param);
+	char name[256];
+
+	if (digits == NULL || strncmp(state, param, len) != 0 || state[len] != '.' ||
+		sl_i64_parse(digits + 1, part) != SL_OK)
+		return false;
+	for (size_t i = 0; i < SL_COUNT(optimizers); i++) {
+		for (int k = 0; k < optimizers[i].n_states; k++) {
+			state_name(param, optimizers[i].state[k], *part, name);
+			if (strcmp(name, state) == 0)
+				return true;
+		}
 	}
+	return false;
+}
+
+bool sl_optimizer_slice_of(const struct sl_graph *g, const char *state, struct sl_optimizer_slice *out)
+{
+	struct sl_optim_attr attr = {0};
+	int64_t part;
+	sl_val v;
+
+	for (size_t i = 0; !sl_val_is_none(v = sl_graph_param_at(g, i)); i++) {
+		if (!names_slice_of(sl_val_name(g, v), state, &part))
+			continue;
+		cut(sl_val_type(g, v), part, &attr);
+		*out = (struct sl_optimizer_slice){
+			.global = sl_val_type(g, v)->shape, .begin = attr.begin, .count = attr.count};
+		return attr.count > 0;
+	}
+	return false;
 }
 
 sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config *config,

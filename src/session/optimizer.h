@@ -15,6 +15,12 @@
 /* grads[i] belongs to params[i] and may be NONE. States are declared as NAME.exp_avg and so on. */
 SL_NODISCARD sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config *config,
 	const sl_val *params, const sl_val *grads, size_t n);
+/* Which elements of its parameter a state holds, from its name; false for a state of a whole tensor. */
+struct sl_optimizer_slice {
+	struct sl_shape global;
+	int64_t begin, count;
+};
+bool sl_optimizer_slice_of(const struct sl_graph *g, const char *state, struct sl_optimizer_slice *out);
 /* SL_E_USAGE naming those that exist. */
 SL_NODISCARD sl_status sl_optimizer_check(const struct sl_session_config *config);
 

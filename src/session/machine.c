@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Budget, tiers and policy become plans; plans become an arena and an engine. */
+#include "session/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/units.h"
+#include "device/device.h"
+#include "memory/policy/policy.h"
+
+/* Measured on ordinary servers: a copy in main memory, a local disk written and read at once. */
+#define HOST_BYTES_PER_S ((uint64_t)12000000000)
+#define DISK_BYTES_PER_S ((uint64_t)1700000000)
+#define HOST_LATENCY_NS 2000
+#define DISK_LATENCY_NS 100000
+#define DISK_PEAKS 4
+#define TIER_BLOCK ((uint64_t)4 << 20)
+#define EVENT_SLOTS ((size_t)1 << 14)
+#define MAX_PLAN_BYTES ((size_t)1 << 30)
+
+static const char *disk_folder(const struct sl_session_config *config)
+{
+	const char *from_environment = getenv("SLUICE_DISK");
+
+	if (config->disk_folder != NULL)
+		return config->disk_folder;
+	return from_environment != NULL && from_environment[0] != '\0' ? from_environment : "/var/tmp";
+}
+
+sl_status sl_machine_describe(struct sl_machine *m, const struct sl_session_config *config,
+	uint64_t unbudgeted_peak)
+{
+	uint64_t disk_bytes = config->disk_bytes;
+
+	m->unbudgeted_peak = unbudgeted_peak;
+	m->disk_folder = disk_folder(config);
+	m->n_tiers = 0;
+	if (config->budget_bytes == 0)
+		return SL_OK;
+	if (config->host_bytes > 0)
+		m->tier_info[m->n_tiers++] = (struct sl_program_tier){
+			.name = "host",
+			.bytes = config->host_bytes,
+			.bytes_per_s = HOST_BYTES_PER_S,
+			.latency_ns = HOST_LATENCY_NS,
+		};
+	if (strcmp(m->disk_folder, "none") == 0)
+		return SL_OK;
+	if (disk_bytes == 0 && !sl_mul_u64(unbudgeted_peak, DISK_PEAKS, &disk_bytes))
+		return SL_FAIL(SL_E_LIMIT, "a disk tier of four times the unbudgeted peak is too large");
+	m->tier_info[m->n_tiers++] = (struct sl_program_tier){
+		.name = "disk",
+		.bytes = sl_align_up(disk_bytes, TIER_BLOCK),
+		.bytes_per_s = DISK_BYTES_PER_S,
+		.latency_ns = DISK_LATENCY_NS,
+	};
+	return SL_OK;
+}
+
+sl_status sl_machine_unbudgeted_peak(const struct sl_instance *x, uint64_t *out)
+{
+	struct sl_trace trace = SL_TRACE_INIT;
+	sl_status st;
+
+	SL_TRY_OUT(sl_program_trace(x->program, NULL, 0, &trace));
+	SL_TRY_OUT(sl_policy_least(sl_policy_find("keep"), &trace, out));
+out:
+	sl_trace_finish(&trace);
+	return st;
+}
+
+static const char *policy_name(const struct sl_session_config *config)
+{
+	if (config->policy != NULL)
+		return config->policy;
+	return config->budget_bytes > 0 ? "belady" : "keep";
+}
+
+/* A stored plan serves the training instance; the checker decides whether it may. */
+static sl_status load_plan(const struct sl_session_config *config, struct sl_instance *x)
+{
+	struct sl_buf text = SL_BUF_MAX(MAX_PLAN_BYTES);
+	sl_status st;
+
+	SL_TRY_OUT(sl_fs_read(config->plan_path, MAX_PLAN_BYTES, &text));
+	SL_TRY_OUT(sl_plan_parse(config->plan_path, sl_buf_text(&text), text.len, &x->trace, &x->plan));
+	st = sl_plan_check(&x->trace, &x->plan,
+		config->budget_bytes > 0 ? config->budget_bytes : x->plan.budget, NULL);
+	if (st == SL_E_NO)
+		st = sl_fail_prefix(SL_E_FORMAT, "%s does not fit this model and budget; re-plan with `sluice plan`",
+			config->plan_path);
+out:
+	sl_buf_finish(&text);
+	return st;
+}
+
+static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
+{
+	const struct sl_mem_policy *policy = sl_policy_find(policy_name(config));
+	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
+
+	if (policy == NULL)
+		return SL_FAIL(SL_E_USAGE, "--policy %s is unknown; `sluice list policies` lists them",
+			policy_name(config));
+	SL_TRY(sl_policy_plan(policy, &x->trace, budget, &x->plan));
+	return sl_program_select_lines(x->program, &x->plan);
+}
+
+sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *config,
+	struct sl_instance *x)
+{
+	sl_ns begin = sl_clock_now();
+
+	if (x->prepared)
+		return SL_OK;
+	SL_TRY(sl_program_trace(x->program, m->tier_info, m->n_tiers, &x->trace));
+	if (config->plan_path != NULL && x->training)
+		SL_TRY(load_plan(config, x));
+	else
+		SL_TRY(make_plan(config, x));
+	x->prepared = true;
+	if (m->policy[0] == '\0')
+		snprintf(m->policy, sizeof(m->policy), "%s", x->plan.policy);
+	m->planned_peak = x->plan.peak > m->planned_peak ? x->plan.peak : m->planned_peak;
+	m->plan_ms += (double)(sl_clock_now() - begin) / 1e6;
+	return SL_OK;
+}
+
+static sl_status open_tiers(struct sl_machine *m)
+{
+	for (uint32_t i = 0; i < m->n_tiers; i++) {
+		const struct sl_program_tier *info = &m->tier_info[i];
+
+		if (strcmp(info->name, "host") == 0)
+			SL_TRY(sl_tier_host_create(info->bytes, &m->tiers[i]));
+		else
+			SL_TRY(sl_tier_disk_create(m->disk_folder, info->bytes, &m->tiers[i]));
+	}
+	return SL_OK;
+}
+
+sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
+{
+	int width = config->threads > 0 ? config->threads : sl_cpu_count();
+	void *arena;
+
+	m->arena_bytes = sl_align_up(m->planned_peak, 4096);
+	SL_TRY(sl_pool_create(width, &m->pool));
+	sl_kernel_set_width(width);
+	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));
+	SL_TRY(open_tiers(m));
+	SL_TRY(sl_device_open("cpu", &m->device));
+	SL_TRY(sl_device_reserve(m->device, m->arena_bytes, &arena));
+	m->arena = arena;
+	return sl_engine_create(
+		&(struct sl_engine_opts){
+			.arena = m->arena,
+			.arena_bytes = m->arena_bytes,
+			.tiers = m->tiers,
+			.n_tiers = m->n_tiers,
+			.events = m->events,
+			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
+		},
+		&m->engine);
+}
+
+sl_status sl_machine_adopt(struct sl_machine *m, const struct sl_instance *x)
+{
+	if (m->adopted == x)
+		return SL_OK;
+	SL_TRY(sl_engine_adopt(m->engine, &x->trace, &x->plan));
+	m->adopted = x;
+	return SL_OK;
+}
+
+static sl_status before(void *ctx, uint32_t op)
+{
+	return sl_engine_before(ctx, op);
+}
+
+static sl_status after(void *ctx, uint32_t op)
+{
+	return sl_engine_after(ctx, op);
+}
+
+sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
+{
+	const struct sl_hook hook = {.ctx = m->engine, .before = before, .after = after};
+	struct sl_exec x = {
+		.program = m->adopted->program,
+		.arena = m->arena,
+		.storage_offset = sl_engine_offsets(m->engine),
+		.workspace_offset = m->adopted->plan.workspace_offset,
+		.hooks = &hook,
+		.n_hooks = 1,
+		.events = m->events,
+		.run = *run,
+	};
+
+	x.run.pool = m->pool;
+	SL_TRY(sl_exec_step(&x));
+	return sl_engine_end_step(m->engine);
+}
+
+void sl_machine_finish(struct sl_machine *m)
+{
+	sl_engine_destroy(m->engine);
+	for (uint32_t i = 0; i < m->n_tiers; i++)
+		sl_tier_destroy(m->tiers[i]);
+	sl_device_close(m->device);
+	sl_event_ring_destroy(m->events);
+	sl_pool_destroy(m->pool);
+	*m = (struct sl_machine){0};
+}

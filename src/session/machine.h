@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SESSION_MACHINE_H
+#define SL_SESSION_MACHINE_H
+
+#include "base/thread.h"
+#include "exec/exec.h"
+#include "memory/engine.h"
+#include "session/instance.h"
+
+/*
+ * The memory side of a session: which tiers there are, the plans of all instances within one budget,
+ * then the arena, the tiers and the engine that carries the plans out.
+ */
+#define SL_MAX_TIERS 2u
+
+struct sl_device;
+struct sl_arena_mem;
+
+struct sl_machine {
+	struct sl_program_tier tier_info[SL_MAX_TIERS];
+	struct sl_tier *tiers[SL_MAX_TIERS];
+	uint32_t n_tiers;
+	const char *disk_folder;
+	uint64_t unbudgeted_peak; /* over all instances */
+	uint64_t planned_peak;
+	uint64_t arena_bytes;
+	uint8_t *arena;
+	struct sl_device *device;
+	struct sl_engine *engine;
+	struct sl_pool *pool;
+	struct sl_event_ring *events;
+	const struct sl_instance *adopted;
+	double plan_ms;
+	char policy[32];
+};
+
+/* Tiers of the configuration, sized by the peak; none are opened. */
+SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m, const struct sl_session_config *config,
+	uint64_t unbudgeted_peak);
+/* The peak of `keep`, without tiers. */
+SL_NODISCARD sl_status sl_machine_unbudgeted_peak(const struct sl_instance *x, uint64_t *out);
+/* Trace and plan of an instance under the budget. */
+SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *config,
+	struct sl_instance *x);
+/* Takes the memory that the plans need. */
+SL_NODISCARD sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config);
+/* Makes an instance's plan the engine's. */
+SL_NODISCARD sl_status sl_machine_adopt(struct sl_machine *m, const struct sl_instance *x);
+/* Runs the adopted instance once. */
+SL_NODISCARD sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run);
+void sl_machine_finish(struct sl_machine *m);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SESSION_SESSION_INT_H
+#define SL_SESSION_SESSION_INT_H
+
+#include "base/event.h"
+#include "memory/engine.h"
+#include "memory/policy/policy.h"
+#include "session/instance.h"
+#include "session/machine.h"
+#include "sluice/data.h"
+#include "sluice/model.h"
+
+/*
+ * The composition root: model + data + optimizer become instances; budget + tiers + policy become plans
+ * and an engine; the loop joins them.
+ *
+ *   open -> prepare -> train* -> close          (session.c, machine.c, train.c)
+ *                   -> eval, infer              (eval.c)
+ *
+ * The position in the data is a function of the step alone (schedule.h), so a checkpoint needs only the
+ * step.
+ */
+enum sl_instance_id {
+	SL_TRAIN,
+	SL_TRAIN_TAIL, /* last partial batch of an epoch */
+	SL_EVAL,
+	SL_EVAL_TAIL,
+	SL_INSTANCE_COUNT
+};
+
+/* What feeding and fetching know during one step. */
+struct sl_step_io {
+	const struct sl_instance *instance;
+	struct sl_data_request request, next; /* whole batch */
+	bool has_next;
+	int64_t *labels; /* of the part fed last */
+	double loss, correct;
+	bool want_logits;
+	float *logits; /* [batch, last dim], when wanted */
+	size_t logits_count;
+};
+
+struct sl_session {
+	struct sl_session_config config;
+	struct sl_model_config model;
+	struct sl_graph *train_template, *eval_template;
+	struct sl_data *data;
+	struct sl_prefetch *prefetch;
+	int64_t batch, seq;
+	bool text;
+	int seal_threads;
+	struct sl_instance instances[SL_INSTANCE_COUNT];
+	struct sl_machine machine;
+	struct sl_session_events events;
+	struct sl_step_io io;
+	int64_t step; /* done so far, over the life of the model */
+	float *iter_ms; /* of this run */
+	size_t n_iters, cap_iters;
+};
+
+bool sl_instance_is_built(const struct sl_instance *x);
+/* Seals an instance that is wanted now for the first time. */
+SL_NODISCARD sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id);
+void sl_session_note(const struct sl_session *s, const char *fmt, ...) SL_PRINTF(2, 3);
+
+/* One run of an instance over s->io.request, with feeding and fetching (step.c). */
+SL_NODISCARD sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id);
+
+/* Steps of an epoch, and of the whole run (schedule of config.steps or config.epochs). */
+int64_t sl_session_epoch_steps(const struct sl_session *s);
+int64_t sl_session_total_steps(const struct sl_session *s);
+
+/* state.c, checkpoint.c: persistent values at a boundary. */
+SL_NODISCARD sl_status sl_session_init_state(struct sl_session *s);
+SL_NODISCARD sl_status sl_session_digest(struct sl_session *s, char out[65]);
+SL_NODISCARD sl_status sl_session_save(struct sl_session *s, const char *path);
+SL_NODISCARD sl_status sl_session_resume(struct sl_session *s, const char *path);
+
+#endif

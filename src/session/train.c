@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The training loop: where a step's samples are, when to evaluate, save and stop. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "session/session_int.h"
+
+#define MAX_ITERS ((size_t)100000000)
+
+static int64_t train_count(const struct sl_session *s)
+{
+	return sl_data_info(s->data)->count[SL_SPLIT_TRAIN];
+}
+
+static int64_t full_batch(const struct sl_session *s)
+{
+	return s->batch < train_count(s) ? s->batch : train_count(s);
+}
+
+int64_t sl_session_epoch_steps(const struct sl_session *s)
+{
+	return (train_count(s) + full_batch(s) - 1) / full_batch(s);
+}
+
+int64_t sl_session_total_steps(const struct sl_session *s)
+{
+	int64_t epochs = s->config.epochs > 0 ? s->config.epochs : 1;
+
+	return s->config.steps > 0 ? s->config.steps : epochs * sl_session_epoch_steps(s);
+}
+
+/* The samples of step (0, 1, ...): a function of the step alone, so resuming needs nothing else. */
+static struct sl_data_request request_of(const struct sl_session *s, int64_t step)
+{
+	int64_t per_epoch = sl_session_epoch_steps(s);
+	int64_t first = step % per_epoch * full_batch(s);
+	int64_t left = train_count(s) - first;
+
+	return (struct sl_data_request){
+		.split = SL_SPLIT_TRAIN,
+		.seed = s->config.seed,
+		.epoch = (uint64_t)(step / per_epoch),
+		.first = first,
+		.count = left < full_batch(s) ? left : full_batch(s),
+		.augment = s->config.augment ? SL_AUGMENT_FLIP | SL_AUGMENT_CROP : 0,
+	};
+}
+
+/* A batch that is asked for in parts is read ahead in parts. */
+static struct sl_data_request first_part(const struct sl_session *s, struct sl_data_request r)
+{
+	bool full = r.count == full_batch(s);
+	const struct sl_instance *x = &s->instances[full ? SL_TRAIN : SL_TRAIN_TAIL];
+
+	r.count = sl_instance_part_begin(x, 1);
+	return r;
+}
+
+static sl_status note_time(struct sl_session *s, double ms)
+{
+	if (sl_grow((void **)&s->iter_ms, &s->cap_iters, s->n_iters + 1, sizeof(*s->iter_ms), MAX_ITERS) <
+		0)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for the times of %zu steps", s->n_iters);
+	s->iter_ms[s->n_iters++] = (float)ms;
+	return SL_OK;
+}
+
+static void report(const struct sl_session *s, double ms)
+{
+	struct sl_engine_stats stats;
+	struct sl_step_report r = {
+		.step = s->step,
+		.steps = sl_session_total_steps(s),
+		.epoch = (s->step - 1) / sl_session_epoch_steps(s) + 1,
+		.loss = s->io.loss,
+		.accuracy = s->io.correct / (double)(s->io.request.count * (s->seq > 0 ? s->seq : 1)),
+		.iter_ms = ms,
+		.samples_per_s = ms > 0 ? (double)s->io.request.count * 1e3 / ms : 0,
+		.text = s->text,
+	};
+
+	if (s->events.step == NULL)
+		return;
+	sl_engine_stats(s->machine.engine, &stats);
+	r.device_bytes = stats.peak_device_bytes;
+	s->events.step(s->events.ctx, &r);
+}
+
+static sl_status check_loss(const struct sl_session *s)
+{
+	if (isfinite(s->io.loss) || s->config.allow_nan)
+		return SL_OK;
+	return SL_FAIL(SL_E_NUMERIC,
+		"the loss of step %lld is %g; lower --lr, add --clip 1, or go on with --allow-nan%s%s",
+		(long long)s->step + 1, s->io.loss,
+		s->config.save_path != NULL ? "; not saved, the last checkpoint is as it was: " : "",
+		s->config.save_path != NULL ? s->config.save_path : "");
+}
+
+static sl_status one_step(struct sl_session *s)
+{
+	sl_ns begin = sl_clock_now();
+	enum sl_instance_id id;
+	double ms;
+
+	s->io.request = request_of(s, s->step);
+	s->io.has_next = s->step + 1 < sl_session_total_steps(s);
+	if (s->io.has_next)
+		s->io.next = first_part(s, request_of(s, s->step + 1));
+	id = s->io.request.count == full_batch(s) ? SL_TRAIN : SL_TRAIN_TAIL;
+	SL_TRY(sl_session_run(s, id));
+	SL_TRY(check_loss(s));
+	ms = (double)(sl_clock_now() - begin) / 1e6;
+	s->step++;
+	SL_TRY(note_time(s, ms));
+	report(s, ms);
+	return SL_OK;
+}
+
+static sl_status after_step(struct sl_session *s, struct sl_summary *out)
+{
+	bool last = s->step == sl_session_total_steps(s);
+	bool stop = s->config.stop != NULL && *s->config.stop != 0;
+
+	if (s->config.eval && (last || s->step % sl_session_epoch_steps(s) == 0) && !stop) {
+		SL_TRY(sl_session_eval(s, &out->eval));
+		out->evaluated = true;
+		if (s->events.eval != NULL)
+			s->events.eval(s->events.ctx, &out->eval);
+	}
+	if (s->config.save_path == NULL)
+		return SL_OK;
+	if (last || stop || (s->config.save_every > 0 && s->step % s->config.save_every == 0))
+		return sl_session_save(s, s->config.save_path);
+	return SL_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median_ms(struct sl_session *s)
+{
+	if (s->n_iters == 0)
+		return 0;
+	qsort(s->iter_ms, s->n_iters, sizeof(*s->iter_ms), by_value);
+	return (double)s->iter_ms[s->n_iters / 2];
+}
+
+static uint64_t tier_peak(const struct sl_session *s, const struct sl_engine_stats *stats, const char *name)
+{
+	for (uint32_t i = 0; i < s->machine.n_tiers; i++)
+		if (strcmp(s->machine.tier_info[i].name, name) == 0)
+			return stats->peak_tier_bytes[i];
+	return 0;
+}
+
+static sl_status summarize(struct sl_session *s, struct sl_summary *out)
+{
+	struct sl_engine_stats stats;
+
+	sl_engine_stats(s->machine.engine, &stats);
+	out->steps = s->step;
+	out->budget_bytes = s->config.budget_bytes;
+	out->peak_device_bytes = stats.peak_device_bytes;
+	out->predicted_peak_bytes = s->machine.planned_peak;
+	out->peak_host_bytes = tier_peak(s, &stats, "host");
+	out->peak_disk_bytes = tier_peak(s, &stats, "disk");
+	out->swap_out_bytes = stats.swap_out_bytes;
+	out->swap_in_bytes = stats.swap_in_bytes;
+	out->move_bytes = stats.move_bytes;
+	out->recompute_ops = stats.recompute_ops;
+	out->stall_ms = (double)stats.stall_ns / 1e6;
+	out->iter_ms_median = median_ms(s);
+	out->plan_ms = s->machine.plan_ms;
+	memcpy(out->policy, s->machine.policy, sizeof(out->policy));
+	return sl_session_digest(s, out->digest);
+}
+
+sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
+{
+	int64_t total = sl_session_total_steps(s);
+
+	*out = (struct sl_summary){0};
+	if (s->step >= total)
+		sl_session_note(s, "the checkpoint has %lld steps already; --steps %lld asks for no more",
+			(long long)s->step, (long long)total);
+	while (s->step < total) {
+		SL_TRY(one_step(s));
+		out->loss_last = s->io.loss;
+		if (s->n_iters == 1)
+			out->loss_first = s->io.loss;
+		SL_TRY(after_step(s, out));
+		if (s->config.stop != NULL && *s->config.stop != 0 && s->step < total) {
+			SL_TRY(summarize(s, out));
+			return SL_FAIL(SL_E_INTERRUPTED, "interrupted after step %lld of %lld%s%s",
+				(long long)s->step, (long long)total,
+				s->config.save_path != NULL ? "; continue with --resume " : "",
+				s->config.save_path != NULL ? s->config.save_path : "");
+		}
+	}
+	return summarize(s, out);
+}
