@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers out of operators, with PyTorch's names and first values. */
+#include "model/layers.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BN_MOMENTUM 0.1
+#define NORM_EPS 1e-5
+
+static const struct sl_init zero = {.kind = SL_INIT_ZERO};
+static const struct sl_init one = {.kind = SL_INIT_CONST, .value = 1};
+
+static struct sl_init uniform(double bound)
+{
+	return (struct sl_init){.kind = SL_INIT_UNIFORM, .value = bound};
+}
+
+static struct sl_init normal(double deviation)
+{
+	return (struct sl_init){.kind = SL_INIT_NORMAL, .value = deviation};
+}
+
+static const char *join(char text[SL_LAYER_NAME], const char *name, const char *part)
+{
+	snprintf(text, SL_LAYER_NAME, "%s.%s", name, part);
+	return text;
+}
+
+static sl_val param(struct sl_layers *l, const char *name, const char *part,
+	const struct sl_shape *shape, struct sl_init init)
+{
+	char text[SL_LAYER_NAME];
+	struct sl_type type = {.dtype = SL_F32, .shape = *shape};
+
+	return sl_param(l->g, join(text, name, part), &type, init);
+}
+
+static sl_val state(struct sl_layers *l, const char *name, const char *part, int64_t n,
+	struct sl_init init)
+{
+	char text[SL_LAYER_NAME];
+	struct sl_type type = {.dtype = SL_F32, .shape = SL_SHAPE(n)};
+
+	return sl_state(l->g, join(text, name, part), &type, init);
+}
+
+sl_val sl_layer_linear(
+	struct sl_layers *l, const char *name, sl_val x, int64_t in, int64_t out)
+{
+	struct sl_init init = uniform(1 / sqrt((double)in));
+	sl_val w = param(l, name, "weight", &SL_SHAPE(out, in), init);
+	sl_val b = param(l, name, "bias", &SL_SHAPE(out), init);
+
+	return sl_matmul(l->g, x, w, b, &(struct sl_matmul_attr){.trans_b = true});
+}
+
+sl_val sl_layer_dense(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_dense *a)
+{
+	sl_val w = param(l, name, "weight", &SL_SHAPE(a->in, a->out), normal(a->std));
+	sl_val b = param(l, name, "bias", &SL_SHAPE(a->out), zero);
+
+	return sl_matmul(l->g, x, w, b, &(struct sl_matmul_attr){0});
+}
+
+sl_val sl_layer_conv(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_conv *a)
+{
+	double area = (double)(a->kernel * a->kernel);
+	double bound = 1 / sqrt((double)a->in * area);
+	struct sl_init init =
+		a->fan_out ? normal(sqrt(2 / ((double)a->out * area))) : uniform(bound);
+	int64_t stride = a->stride ? a->stride : 1;
+	struct sl_conv_attr attr = {
+		.stride = {stride, stride}, .pad = {a->pad, a->pad, a->pad, a->pad}};
+	sl_val w = param(
+		l, name, "weight", &SL_SHAPE(a->out, a->in, a->kernel, a->kernel), init);
+	sl_val b = SL_VAL_NONE;
+
+	if (a->bias)
+		b = param(l, name, "bias", &SL_SHAPE(a->out), uniform(bound));
+	return sl_conv2d(l->g, x, w, b, &attr);
+}
+
+sl_val sl_layer_batch_norm(
+	struct sl_layers *l, const char *name, sl_val x, int64_t channels)
+{
+	sl_val gamma = param(l, name, "weight", &SL_SHAPE(channels), one);
+	sl_val beta = param(l, name, "bias", &SL_SHAPE(channels), zero);
+	sl_val mean = state(l, name, "running_mean", channels, zero);
+	sl_val var = state(l, name, "running_var", channels, one);
+	sl_val out[3];
+
+	if (!l->training)
+		return sl_batch_norm_infer(l->g, x, gamma, beta, mean, var, NORM_EPS);
+	sl_batch_norm(l->g, x, gamma, beta, NORM_EPS, out);
+	/* Count 0: taken from x, whatever the batch is when the template is bound. */
+	(void)sl_stats_update(l->g, mean, var, out[1], out[2], BN_MOMENTUM, 0);
+	return out[0];
+}
+
+sl_val sl_layer_layer_norm(struct sl_layers *l, const char *name, sl_val x, int64_t width)
+{
+	sl_val gamma = param(l, name, "weight", &SL_SHAPE(width), one);
+	sl_val beta = param(l, name, "bias", &SL_SHAPE(width), zero);
+	sl_val out[3];
+
+	return sl_layer_norm(l->g, x, gamma, beta, NORM_EPS, out);
+}
+
+sl_val sl_layer_dropout(struct sl_layers *l, sl_val x)
+{
+	if (!l->training || !(l->dropout > 0))
+		return x;
+	return sl_dropout(l->g, x,
+		&(struct sl_dropout_attr){.ratio = l->dropout, .stream = ++l->stream});
+}
+
+sl_val sl_layer_max_pool(
+	struct sl_layers *l, sl_val x, int64_t kernel, int64_t stride, int64_t pad)
+{
+	return sl_max_pool2d(l->g, x,
+		&(struct sl_pool_attr){
+			.kernel = {kernel, kernel},
+			.stride = {stride, stride},
+			.pad = {pad, pad, pad, pad},
+		});
+}
+
+sl_val sl_layer_flatten(struct sl_layers *l, sl_val x)
+{
+	return sl_reshape(l->g, x, &SL_SHAPE(0, -1));
+}
+
+void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels)
+{
+	sl_graph_scope(l->g, "loss");
+	sl_val loss = sl_cross_entropy(
+		l->g, logits, labels, &(struct sl_cross_entropy_attr){0});
+	sl_output(l->g, "logits", logits);
+	sl_output(l->g, "loss", loss);
+	sl_output(l->g, "correct", sl_count_correct(l->g, logits, labels));
+}

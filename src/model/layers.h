@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_MODEL_LAYERS_H
+#define SL_MODEL_LAYERS_H
+
+#include "sluice/ops.h"
+
+/*
+ * Layers out of operators, with PyTorch's names and first values. `name` is the module's
+ * ("layer1.0.conv1"); parameters are name.weight and name.bias. Failures poison the
+ * graph, so nothing is looked at on the way. Shapes of weights come from the arguments,
+ * never from the batch, so that a template can be bound to other batches.
+ */
+struct sl_layers {
+	struct sl_graph *g;
+	bool training; /* else no dropout, and running statistics */
+	double dropout;
+	uint32_t stream; /* of the latest random operator; each gets one of its own */
+};
+
+#define SL_LAYER_NAME 128
+
+/* x [..., in] -> [..., out]; weight [out, in]; both uniform below 1 / sqrt(in)
+ * (nn.Linear). */
+sl_val sl_layer_linear(
+	struct sl_layers *l, const char *name, sl_val x, int64_t in, int64_t out);
+/* x [..., in] -> [..., out]; weight [in, out] normal with deviation std, bias 0 (GPT-2's
+ * Conv1D). */
+struct sl_layer_dense {
+	int64_t in, out;
+	double std;
+};
+sl_val sl_layer_dense(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_dense *a);
+
+/* Square kernels. The first weights are uniform below 1 / sqrt(fan in), as nn.Conv2d
+ * does, or with fan_out normal with deviation sqrt(2 / fan out), as torchvision's ResNets
+ * do. */
+struct sl_layer_conv {
+	int64_t in, out, kernel;
+	int64_t stride; /* 0: 1 */
+	int64_t pad;
+	bool bias, fan_out;
+};
+sl_val sl_layer_conv(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_conv *a);
+/* Momentum 0.1, eps 1e-5; training also moves name.running_mean and name.running_var. */
+sl_val sl_layer_batch_norm(
+	struct sl_layers *l, const char *name, sl_val x, int64_t channels);
+sl_val sl_layer_layer_norm(
+	struct sl_layers *l, const char *name, sl_val x, int64_t width);
+/* x itself when not training or without a ratio. */
+sl_val sl_layer_dropout(struct sl_layers *l, sl_val x);
+sl_val sl_layer_max_pool(
+	struct sl_layers *l, sl_val x, int64_t kernel, int64_t stride, int64_t pad);
+/* [N, ...] -> [N, the rest]. */
+sl_val sl_layer_flatten(struct sl_layers *l, sl_val x);
+/* Names the outputs "logits", "loss" and "correct"; labels are the input "y". */
+void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels);
+
+#endif
