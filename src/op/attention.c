@@ -134,29 +134,18 @@ static double pairs(const struct sl_node_info *n)
 	return heads * (s >= t ? t * (s - t + (t + 1) / 2) : s * (s + 1) / 2);
 }
 
-static double bytes_of(const struct sl_node_info *n)
-{
-	double bytes = 0;
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += sl_node_has(n, i) ? (double)sl_type_bytes(&n->in[i]) : 0;
-	for (int i = 0; i < n->n_out; i++)
-		bytes += (double)sl_type_bytes(&n->out[i]);
-	return bytes;
-}
-
 /* Two products of 2 D flops a pair. */
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
+	sl_cost_move(n, out);
 	out->flops = 4 * (double)n->in[0].shape.dim[3] * pairs(n);
-	out->bytes = bytes_of(n);
 }
 
 /* Five: scores again, dp, dq, dk, dv. */
 static void dx_cost(const struct sl_node_info *n, struct sl_cost *out)
 {
+	sl_cost_move(n, out);
 	out->flops = 10 * (double)n->in[0].shape.dim[3] * pairs(n);
-	out->bytes = bytes_of(n);
 }
 
 /* in: the types of q and k. */

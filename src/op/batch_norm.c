@@ -296,27 +296,16 @@ static void stats_cost(const struct sl_node_info *n, struct sl_cost *out)
 	out->bytes = 6 * (double)sl_type_bytes(&n->in[0]);
 }
 
-static double bytes_of(const struct sl_node_info *n)
-{
-	double bytes = 0;
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += (double)sl_type_bytes(&n->in[i]);
-	for (int i = 0; i < n->n_out; i++)
-		bytes += (double)sl_type_bytes(&n->out[i]);
-	return bytes;
-}
-
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
+	sl_cost_move(n, out);
 	out->flops = 8 * (double)sl_shape_count(&n->in[0].shape);
-	out->bytes = bytes_of(n);
 }
 
 static void infer_cost(const struct sl_node_info *n, struct sl_cost *out)
 {
+	sl_cost_move(n, out);
 	out->flops = 3 * (double)sl_shape_count(&n->in[0].shape);
-	out->bytes = bytes_of(n);
 }
 
 const struct sl_op sl_op_batch_norm = {

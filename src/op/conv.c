@@ -132,13 +132,10 @@ void sl_conv_cost(const struct sl_node_info *n, const struct sl_conv_geom *geom,
 	struct sl_cost *out)
 {
 	double taps = (double)(geom->cg * geom->kh * geom->kw);
-	double bytes = (double)sl_type_bytes(&n->out[0]);
 
-	for (int i = 0; i < n->n_in; i++)
-		bytes += sl_node_has(n, i) ? (double)sl_type_bytes(&n->in[i]) : 0;
+	sl_cost_move(n, out);
 	out->flops =
 		2 * taps * (double)(geom->n * geom->o) * (double)(geom->oh * geom->ow);
-	out->bytes = bytes;
 }
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)

@@ -169,14 +169,8 @@ static sl_status dx_ref(const struct sl_call *c)
 
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
-	double bytes = 0;
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += (double)sl_type_bytes(&n->in[i]);
-	for (int i = 0; i < n->n_out; i++)
-		bytes += (double)sl_type_bytes(&n->out[i]);
+	sl_cost_move(n, out);
 	out->flops = 8 * (double)sl_shape_count(&n->in[0].shape);
-	out->bytes = bytes;
 }
 
 const struct sl_op sl_op_layer_norm = {

@@ -177,12 +177,8 @@ static sl_status grad(struct sl_grad *c)
 
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
-	double bytes = (double)sl_type_bytes(&n->out[0]);
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += sl_node_has(n, i) ? (double)sl_type_bytes(&n->in[i]) : 0;
+	sl_cost_move(n, out);
 	out->flops = 2.0 * (double)sl_shape_count(&n->out[0].shape) * (double)mat_of(n).k;
-	out->bytes = bytes;
 }
 
 /* One matrix, at element a0 of a and b0 of b, into y0 of y. */

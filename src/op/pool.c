@@ -310,13 +310,9 @@ static sl_status avg_dx_ref(const struct sl_call *c)
 static void cost_of(const struct sl_node_info *n, const struct sl_pool_attr *attr,
 	const struct sl_shape *y, struct sl_cost *out)
 {
-	double bytes = (double)sl_type_bytes(&n->out[0]);
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += (double)sl_type_bytes(&n->in[i]);
+	sl_cost_move(n, out);
 	out->flops = (double)sl_shape_count(y) * (double)attr->kernel[0] *
 		     (double)attr->kernel[1];
-	out->bytes = bytes;
 }
 
 static void cost(const struct sl_node_info *n, struct sl_cost *out)

@@ -9,21 +9,16 @@
 
 #include <math.h>
 
-#include "graph/ir.h"
-#include "graph/op_attr.h"
-
-static const struct sl_attr_field fields[] = {SL_ATTR(struct sl_axis_attr, axis, I64, 1)};
+static int axis_of(const struct sl_node_info *n)
+{
+	return (int)((const struct sl_axis_attr *)n->attr)->axis;
+}
 
 static sl_status check_axis(const struct sl_node_info *n)
 {
 	const struct sl_axis_attr *attr = n->attr;
-	int axis;
 
-	SL_TRY(sl_check_axis(attr->axis, n->in[0].shape.rank, &axis));
-	if (attr->axis != axis)
-		return SL_FAIL(SL_E_INVALID, "axis %lld; nodes hold axes counted from 0",
-			(long long)attr->axis);
-	return SL_OK;
+	return sl_check_axis_attr(attr->axis, n->in[0].shape.rank);
 }
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)
@@ -36,11 +31,6 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 {
 	SL_TRY(sl_infer_pair_float(n, out));
 	return check_axis(n);
-}
-
-static int axis_of(const struct sl_node_info *n)
-{
-	return (int)((const struct sl_axis_attr *)n->attr)->axis;
 }
 
 static sl_status softmax_grad(struct sl_grad *c)
@@ -157,14 +147,14 @@ static sl_status log_softmax_dx_ref(const struct sl_call *c)
 
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
+	sl_cost_move(n, out);
 	out->flops = 5 * (double)sl_shape_count(&n->out[0].shape);
-	out->bytes = (double)(n->n_in + 1) * (double)sl_type_bytes(&n->out[0]);
 }
 
 const struct sl_op sl_op_softmax = {
 	.name = "softmax",
 	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = fields,
+	.fields = sl_axis_fields,
 	.n_fields = 1,
 	.min_in = 1,
 	.max_in = 1,
@@ -179,7 +169,7 @@ const struct sl_op sl_op_softmax = {
 const struct sl_op sl_op_log_softmax = {
 	.name = "log_softmax",
 	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = fields,
+	.fields = sl_axis_fields,
 	.n_fields = 1,
 	.min_in = 1,
 	.max_in = 1,
@@ -194,7 +184,7 @@ const struct sl_op sl_op_log_softmax = {
 const struct sl_op sl_op_softmax_dx = {
 	.name = "softmax_dx",
 	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = fields,
+	.fields = sl_axis_fields,
 	.n_fields = 1,
 	.min_in = 2,
 	.max_in = 2,
@@ -208,7 +198,7 @@ const struct sl_op sl_op_softmax_dx = {
 const struct sl_op sl_op_log_softmax_dx = {
 	.name = "log_softmax_dx",
 	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = fields,
+	.fields = sl_axis_fields,
 	.n_fields = 1,
 	.min_in = 2,
 	.max_in = 2,
@@ -219,40 +209,30 @@ const struct sl_op sl_op_log_softmax_dx = {
 	.ref = log_softmax_dx_ref,
 };
 
-/* Nodes hold axes that are not negative; what is impossible is left for the checks of
- * adding. */
-static struct sl_axis_attr attr_of(const struct sl_graph *g, sl_val x, int axis)
-{
-	bool known = x.index < g->n_values;
-
-	return (struct sl_axis_attr){
-		axis < 0 && known ? axis + g->values[x.index].type.shape.rank : axis};
-}
-
 sl_val sl_softmax(struct sl_graph *g, sl_val x, int axis)
 {
-	struct sl_axis_attr attr = attr_of(g, x, axis);
+	struct sl_axis_attr attr = sl_op_axis(g, x, axis);
 
 	return sl_op_add1(g, &sl_op_softmax, &attr, x);
 }
 
 sl_val sl_softmax_dx(struct sl_graph *g, sl_val y, sl_val dy, int axis)
 {
-	struct sl_axis_attr attr = attr_of(g, y, axis);
+	struct sl_axis_attr attr = sl_op_axis(g, y, axis);
 
 	return sl_op_add2(g, &sl_op_softmax_dx, &attr, y, dy);
 }
 
 sl_val sl_log_softmax(struct sl_graph *g, sl_val x, int axis)
 {
-	struct sl_axis_attr attr = attr_of(g, x, axis);
+	struct sl_axis_attr attr = sl_op_axis(g, x, axis);
 
 	return sl_op_add1(g, &sl_op_log_softmax, &attr, x);
 }
 
 sl_val sl_log_softmax_dx(struct sl_graph *g, sl_val y, sl_val dy, int axis)
 {
-	struct sl_axis_attr attr = attr_of(g, y, axis);
+	struct sl_axis_attr attr = sl_op_axis(g, y, axis);
 
 	return sl_op_add2(g, &sl_op_log_softmax_dx, &attr, y, dy);
 }
