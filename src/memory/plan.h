@@ -5,8 +5,8 @@
 #include "memory/trace.h"
 
 /*
- * A residency plan for one steady iteration: where each value lies and what moves when. Text form
- * (docs/formats/plan.md):
+ * A residency plan for one steady iteration: where each value lies and what moves when.
+ * Text form (docs/formats/plan.md):
  *
  *   plan 1 budget=1048576 policy=belady order=seal
  *   select 0 kernel=dnnl_matmul layout=plain split=1 threads=2 workspace=65536
@@ -19,38 +19,38 @@
  *   price 41200000
  *   stall 1300000
  *
- * Meaning, by position, whatever the timing (the engine waits where bytes are not yet free or
- * not yet there; a plan is sound only if it is sound by position):
- *   out         copies v to its tier at `offset` there and gives its device bytes up
- *   drop-clean  gives up the device bytes of a v whose copy in a lower tier is current
- *   drop        gives up a v that will be recomputed or is dead early
- *   in          brings v back from `tier` to device `offset`; the copy below stays current
- *   move        v to device `offset` by memmove
+ * Meaning, by position, whatever the timing (the engine waits where bytes are not yet
+ * free or not yet there; a plan is sound only if it is sound by position): out copies v
+ * to its tier at `offset` there and gives its device bytes up drop-clean  gives up the
+ * device bytes of a v whose copy in a lower tier is current drop        gives up a v that
+ * will be recomputed or is dead early in          brings v back from `tier` to device
+ * `offset`; the copy below stays current move        v to device `offset` by memmove
  *   recompute   reserved; a check refuses it in this version, like send, recv and reduce
- * A value that is not persistent is freed by itself after its last access. `place` says where an
- * op's output is born and where a persistent value lies at the start. Actions with the same
- * position happen in the order of the plan. In `before`/`after`, iter=+k is reserved.
+ * A value that is not persistent is freed by itself after its last access. `place` says
+ * where an op's output is born and where a persistent value lies at the start. Actions
+ * with the same position happen in the order of the plan. In `before`/`after`, iter=+k is
+ * reserved.
  *
- * A plan is cyclic: at the end each persistent value is again where place/start say (device at its
- * place if it has no start line or one with tier=device; a current copy in every tier named by its
- * start lines).
+ * A plan is cyclic: at the end each persistent value is again where place/start say
+ * (device at its place if it has no start line or one with tier=device; a current copy in
+ * every tier named by its start lines).
  *
- * Offsets are bytes from the base of the job's arena; region names the part: P is [0, P bytes), the
- * values that stay over the boundary; everything else is lane.
+ * Offsets are bytes from the base of the job's arena; region names the part: P is [0, P
+ * bytes), the values that stay over the boundary; everything else is lane.
  */
 #define SL_PLAN_VERSION 1
 #define SL_NO_OFFSET UINT64_MAX
 #define SL_TIER_DEVICE 0u /* k + 1 is trace tier k */
 
-#define SL_ACTION_TABLE(X)                                                                 \
-	X(OUT, "out")                                                                      \
-	X(IN, "in")                                                                        \
-	X(DROP, "drop")                                                                    \
-	X(DROP_CLEAN, "drop-clean")                                                        \
-	X(MOVE, "move")                                                                    \
-	X(RECOMPUTE, "recompute")                                                          \
-	X(SEND, "send")                                                                    \
-	X(RECV, "recv")                                                                    \
+#define SL_ACTION_TABLE(X) \
+	X(OUT, "out") \
+	X(IN, "in") \
+	X(DROP, "drop") \
+	X(DROP_CLEAN, "drop-clean") \
+	X(MOVE, "move") \
+	X(RECOMPUTE, "recompute") \
+	X(SEND, "send") \
+	X(RECV, "recv") \
 	X(REDUCE, "reduce")
 
 enum sl_action_kind {
@@ -67,9 +67,9 @@ struct sl_action {
 	enum sl_phase phase;
 	enum sl_action_kind kind;
 	uint32_t value;
-	uint32_t tier;	  /* of out and in; else 0 */
+	uint32_t tier; /* of out and in; else 0 */
 	uint32_t channel; /* link id of the trace, of out and in */
-	uint64_t offset;  /* device offset of in and move, tier offset of out */
+	uint64_t offset; /* device offset of in and move, tier offset of out */
 	uint64_t delay_ns;
 	uint32_t iter;
 };
@@ -94,7 +94,7 @@ struct sl_plan {
 	char policy[32];
 	char order[16];
 	uint32_t n_values, n_ops;
-	uint64_t *value_offset;	    /* [n_values] place lines; SL_NO_OFFSET: none */
+	uint64_t *value_offset; /* [n_values] place lines; SL_NO_OFFSET: none */
 	uint64_t *workspace_offset; /* [n_ops] */
 	struct sl_plan_start *starts;
 	struct sl_plan_select *selects;
@@ -110,36 +110,40 @@ struct sl_plan {
 #define SL_PLAN_INIT ((struct sl_plan){0})
 
 /* Sizes the tables for the trace; everything unplaced. */
-SL_NODISCARD sl_status sl_plan_begin(struct sl_plan *p, const struct sl_trace *t, uint64_t budget,
-	const char *policy);
+SL_NODISCARD sl_status sl_plan_begin(
+	struct sl_plan *p, const struct sl_trace *t, uint64_t budget, const char *policy);
 SL_NODISCARD sl_status sl_plan_add_action(struct sl_plan *p, const struct sl_action *a);
-SL_NODISCARD sl_status sl_plan_add_start(struct sl_plan *p, const struct sl_plan_start *s);
-SL_NODISCARD sl_status sl_plan_add_select(struct sl_plan *p, const struct sl_plan_select *s);
+SL_NODISCARD sl_status sl_plan_add_start(
+	struct sl_plan *p, const struct sl_plan_start *s);
+SL_NODISCARD sl_status sl_plan_add_select(
+	struct sl_plan *p, const struct sl_plan_select *s);
 /* Sorts actions (stable), derives p_bytes and peak (highest end of any placed byte). */
 SL_NODISCARD sl_status sl_plan_seal(struct sl_plan *p, const struct sl_trace *t);
 void sl_plan_finish(struct sl_plan *p);
-void sl_plan_move(struct sl_plan *to, struct sl_plan *from); /* from is empty afterwards */
+void sl_plan_move(
+	struct sl_plan *to, struct sl_plan *from); /* from is empty afterwards */
 /* Whether start lines put v on the device (also true without any start line). */
 bool sl_plan_starts_on_device(const struct sl_plan *p, uint32_t v);
 
 /* The plan text needs its trace for ids and tier names. */
 SL_NODISCARD sl_status sl_plan_parse(const char *source, const char *data, size_t len,
 	const struct sl_trace *t, struct sl_plan *out);
-SL_NODISCARD sl_status sl_plan_print(const struct sl_plan *p, const struct sl_trace *t,
-	struct sl_buf *out);
+SL_NODISCARD sl_status sl_plan_print(
+	const struct sl_plan *p, const struct sl_trace *t, struct sl_buf *out);
 
 /*
- * The independent checker; knows no policy. Linear in trace and plan. SL_E_NO with the first
- * breach in the message: every access finds its value resident and current, no two values overlap
- * at any position, nothing beyond the budget or a tier's bytes, copies only from current copies,
- * channels fit their tiers, the end equals the start. *out_peak (may be NULL): peak bytes.
+ * The independent checker; knows no policy. Linear in trace and plan. SL_E_NO with the
+ * first breach in the message: every access finds its value resident and current, no two
+ * values overlap at any position, nothing beyond the budget or a tier's bytes, copies
+ * only from current copies, channels fit their tiers, the end equals the start. *out_peak
+ * (may be NULL): peak bytes.
  */
-SL_NODISCARD sl_status sl_plan_check(const struct sl_trace *t, const struct sl_plan *p, uint64_t budget,
-	uint64_t *out_peak);
+SL_NODISCARD sl_status sl_plan_check(const struct sl_trace *t, const struct sl_plan *p,
+	uint64_t budget, uint64_t *out_peak);
 
 /*
- * Virtual time of one steady iteration: ops in order on one stream, each channel first in first
- * out, a swap-in holds its bytes from its start, a swap-out until its end.
+ * Virtual time of one steady iteration: ops in order on one stream, each channel first in
+ * first out, a swap-in holds its bytes from its start, a swap-out until its end.
  */
 struct sl_plan_price {
 	uint64_t base_iter_ns; /* sum of op durations */
@@ -147,7 +151,7 @@ struct sl_plan_price {
 	uint64_t stall_ns;
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes;
 };
-SL_NODISCARD sl_status sl_plan_price(const struct sl_trace *t, const struct sl_plan *p,
-	struct sl_plan_price *out);
+SL_NODISCARD sl_status sl_plan_price(
+	const struct sl_trace *t, const struct sl_plan *p, struct sl_plan_price *out);
 
 #endif

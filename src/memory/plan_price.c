@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual time of one steady iteration of a sound plan. Ops run in order on one stream;
+ * copies queue first in first out on their channel, a half-duplex link having one queue
+ * for both directions, a full-duplex one a queue for each. A copy in holds its bytes from
+ * its start, a copy out until its end; nothing is written where a copy still reads. A
+ * move is done by the compute stream at MOVE_BYTES_PER_S, as one core copies within DRAM.
+ * The iteration ends when the last copy does.
+ */
+#include "memory/plan.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define MOVE_BYTES_PER_S 8000000000u
+
+struct busy {
+	uint64_t start, end;
+	uint64_t until_ns;
+};
+
+struct pricer {
+	const struct sl_trace *t;
+	const struct sl_plan *p;
+	uint64_t *at; /* [n_values] device offset */
+	uint64_t
+		*ready_ns; /* [n_values] its bytes on the device are there from then on */
+	uint64_t *copied_ns; /* [n_values] its copy below is whole from then on */
+	uint64_t *queue_ns; /* [2 * n_links] free from then on */
+	uint32_t *queue_of; /* [2 * n_links] link x (0 from, 1 to the device) to queue */
+	struct busy *busy; /* device ranges that a copy still uses although given up */
+	size_t n_busy, cap_busy;
+	uint64_t now_ns, copies_end_ns;
+	struct sl_plan_price price;
+};
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t bytes_ns(uint64_t bytes, uint64_t per_s)
+{
+	long double ns = (long double)bytes * 1e9L / (long double)per_s;
+
+	return ns >= 9e18L ? (uint64_t)9e18L : (uint64_t)ns;
+}
+
+static bool same_ends(const struct sl_trace_link *a, const struct sl_trace_link *b)
+{
+	return (a->from == b->from && a->to == b->to) ||
+	       (a->from == b->to && a->to == b->from);
+}
+
+/* Half-duplex links between the same places are one wire. */
+static void map_queues(struct pricer *w)
+{
+	for (uint32_t i = 0; i < w->t->n_links; i++) {
+		uint32_t wire = i;
+
+		for (uint32_t k = 0; k < i; k++) {
+			if (w->t->links[k].half_duplex && w->t->links[i].half_duplex &&
+				same_ends(&w->t->links[k], &w->t->links[i])) {
+				wire = k;
+				break;
+			}
+		}
+		w->queue_of[2 * i] = 2 * wire;
+		w->queue_of[2 * i + 1] = 2 * wire + (w->t->links[i].half_duplex ? 0 : 1);
+	}
+}
+
+static sl_status begin(struct pricer *w)
+{
+	size_t n = w->t->n_values, links = w->t->n_links;
+
+	w->at = sl_calloc(n + 1, sizeof(*w->at));
+	w->ready_ns = sl_calloc(n + 1, sizeof(*w->ready_ns));
+	w->copied_ns = sl_calloc(n + 1, sizeof(*w->copied_ns));
+	w->queue_ns = sl_calloc(2 * links + 1, sizeof(*w->queue_ns));
+	w->queue_of = sl_calloc(2 * links + 1, sizeof(*w->queue_of));
+	if (!w->at || !w->ready_ns || !w->copied_ns || !w->queue_ns || !w->queue_of)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to price a plan");
+	/* Births overwrite this with the same; what starts below is not asked for. */
+	memcpy(w->at, w->p->value_offset, n * sizeof(*w->at));
+	map_queues(w);
+	return SL_OK;
+}
+
+static void finish(struct pricer *w)
+{
+	sl_free(w->at);
+	sl_free(w->ready_ns);
+	sl_free(w->copied_ns);
+	sl_free(w->queue_ns);
+	sl_free(w->queue_of);
+	sl_free(w->busy);
+}
+
+static sl_status hold_busy(struct pricer *w, uint32_t v, uint64_t until_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n_busy; i++) {
+		if (w->busy[i].until_ns > w->now_ns)
+			w->busy[kept++] = w->busy[i];
+	}
+	w->n_busy = kept;
+	if (sl_grow((void **)&w->busy, &w->cap_busy, kept + 1, sizeof(*w->busy),
+		    SIZE_MAX / 64))
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to price a plan");
+	w->busy[w->n_busy++] =
+		(struct busy){w->at[v], w->at[v] + w->t->values[v].bytes, until_ns};
+	return SL_OK;
+}
+
+/* When every copy that still uses these bytes is over. */
+static uint64_t free_ns(const struct pricer *w, uint64_t offset, uint64_t bytes)
+{
+	uint64_t when = 0;
+
+	for (size_t i = 0; i < w->n_busy; i++) {
+		if (w->busy[i].start < offset + bytes && offset < w->busy[i].end)
+			when = max_u64(when, w->busy[i].until_ns);
+	}
+	return when;
+}
+
+/* Queues v's copy on a channel no earlier than from_ns; gives its end. */
+static uint64_t queue_copy(struct pricer *w, const struct sl_action *a, uint64_t from_ns)
+{
+	const struct sl_trace_link *l = &w->t->links[a->channel];
+	bool to_device = a->kind == SL_ACTION_IN;
+	uint64_t *queue = &w->queue_ns[w->queue_of[2 * a->channel + (to_device ? 1 : 0)]];
+	uint64_t start = max_u64(max_u64(w->now_ns + a->delay_ns, from_ns), *queue);
+
+	*queue = start + l->latency_ns +
+		 bytes_ns(w->t->values[a->value].bytes, l->bytes_per_s);
+	w->copies_end_ns = max_u64(w->copies_end_ns, *queue);
+	return *queue;
+}
+
+static sl_status apply_out(struct pricer *w, const struct sl_action *a)
+{
+	w->copied_ns[a->value] = queue_copy(w, a, w->ready_ns[a->value]);
+	w->price.swap_out_bytes += w->t->values[a->value].bytes;
+	return hold_busy(w, a->value, w->copied_ns[a->value]);
+}
+
+static sl_status apply_in(struct pricer *w, const struct sl_action *a)
+{
+	uint64_t bytes = w->t->values[a->value].bytes;
+	uint64_t from = max_u64(w->copied_ns[a->value], free_ns(w, a->offset, bytes));
+
+	w->ready_ns[a->value] = queue_copy(w, a, from);
+	w->at[a->value] = a->offset;
+	w->price.swap_in_bytes += bytes;
+	return SL_OK;
+}
+
+static sl_status apply_drop(struct pricer *w, const struct sl_action *a)
+{
+	if (w->ready_ns[a->value] <= w->now_ns)
+		return SL_OK;
+	return hold_busy(w, a->value, w->ready_ns[a->value]);
+}
+
+static sl_status apply_move(struct pricer *w, const struct sl_action *a)
+{
+	uint64_t bytes = w->t->values[a->value].bytes;
+
+	w->now_ns = max_u64(w->now_ns, w->ready_ns[a->value]);
+	w->now_ns = max_u64(w->now_ns, free_ns(w, a->offset, bytes));
+	w->now_ns += bytes_ns(bytes, MOVE_BYTES_PER_S);
+	w->at[a->value] = a->offset;
+	w->price.move_bytes += bytes;
+	return SL_OK;
+}
+
+typedef sl_status (*apply_fn)(struct pricer *w, const struct sl_action *a);
+
+static const apply_fn apply_rows[SL_ACTION_COUNT] = {
+	[SL_ACTION_OUT] = apply_out,
+	[SL_ACTION_IN] = apply_in,
+	[SL_ACTION_DROP] = apply_drop,
+	[SL_ACTION_DROP_CLEAN] = apply_drop,
+	[SL_ACTION_MOVE] = apply_move,
+};
+
+static sl_status apply_actions(
+	struct pricer *w, uint32_t *next, uint32_t op, enum sl_phase phase)
+{
+	for (; *next < w->p->n_actions; (*next)++) {
+		const struct sl_action *a = &w->p->actions[*next];
+
+		if (a->op != op || a->phase != phase)
+			return SL_OK;
+		if ((unsigned)a->kind >= SL_ACTION_COUNT || !apply_rows[a->kind] ||
+			a->value >= w->t->n_values ||
+			(a->tier != SL_TIER_DEVICE && a->channel >= w->t->n_links))
+			return SL_FAIL(SL_E_INVALID,
+				"action %u cannot be priced; check the plan "
+				"first",
+				*next);
+		SL_TRY(apply_rows[a->kind](w, a));
+	}
+	return SL_OK;
+}
+
+static void wait_list(struct pricer *w, const uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		w->now_ns = max_u64(w->now_ns, w->ready_ns[sl_trace_root(w->t, list[i])]);
+}
+
+static void run_op(struct pricer *w, uint32_t op)
+{
+	const struct sl_trace_op *o = &w->t->ops[op];
+
+	wait_list(w, o->in, o->n_in);
+	wait_list(w, o->mutates, o->n_mutates);
+	wait_list(w, o->out, o->n_out); /* births are ready at 0 */
+	for (uint32_t i = 0; i < o->n_out; i++) {
+		uint32_t v = sl_trace_root(w->t, o->out[i]);
+
+		if (!sl_class_persistent(w->t->values[v].cls))
+			w->now_ns = max_u64(
+				w->now_ns, free_ns(w, w->at[v], w->t->values[v].bytes));
+	}
+	if (o->workspace_bytes > 0)
+		w->now_ns = max_u64(w->now_ns,
+			free_ns(w, w->p->workspace_offset[op], o->workspace_bytes));
+	w->now_ns += o->dur_ns;
+	w->price.base_iter_ns += o->dur_ns;
+}
+
+sl_status sl_plan_price(
+	const struct sl_trace *t, const struct sl_plan *p, struct sl_plan_price *out)
+{
+	sl_status st = SL_OK;
+	struct pricer w = {.t = t, .p = p};
+	uint32_t next = 0;
+
+	if (p->n_values != t->n_values || p->n_ops != t->n_ops)
+		return SL_FAIL(SL_E_INVALID, "the plan is for another trace");
+	SL_TRY_OUT(begin(&w));
+	for (uint32_t op = 0; op < t->n_ops; op++) {
+		SL_TRY_OUT(apply_actions(&w, &next, op, SL_BEFORE));
+		run_op(&w, op);
+		SL_TRY_OUT(apply_actions(&w, &next, op, SL_AFTER));
+	}
+	w.price.iter_ns = max_u64(w.now_ns, w.copies_end_ns);
+	w.price.stall_ns = w.price.iter_ns - w.price.base_iter_ns;
+	*out = w.price;
+out:
+	finish(&w);
+	return st;
+}

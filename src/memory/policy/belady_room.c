@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making room for an op. In this order, until everything has a place:
+ *
+ * 1. best fit among the holes, big things from the low end, small ones from the high end;
+ * 2. too few free bytes: evict the value with the farthest next use, big ones before
+ * small ones;
+ * 3. enough bytes but no hole: slide the values between some neighbouring holes together,
+ * choosing the holes with the fewest bytes between them; then slide everything; then
+ * evict one more;
+ * 4. nothing left to evict: send out what the op itself needs and bring all of it in
+ * again, packed from the top by falling alignment. Sizes are multiples of their
+ * alignment, so that leaves no gap: this is why the least budget is exact.
+ */
+#include "memory/policy/belady_int.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+#define WINDOWS_BEFORE_SLIDE 4
+
+static uint64_t value_room(const struct sl_belady_sim *s, uint32_t v)
+{
+	return sl_room_value(&s->env->t->values[v]);
+}
+
+static sl_status give_items(struct sl_belady_sim *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		SL_TRY(sl_pool_give(&s->device, s->items[i].offset, s->items[i].bytes));
+	return SL_OK;
+}
+
+/* *failed is the first item without a hole; then no item has its bytes. n_items: all
+ * have. */
+static sl_status try_items(struct sl_belady_sim *s, size_t *failed)
+{
+	for (size_t i = 0; i < s->n_items; i++) {
+		struct sl_belady_item *it = &s->items[i];
+		enum sl_pool_end end =
+			it->bytes >= SL_PAGE_BYTES ? SL_POOL_LOW : SL_POOL_HIGH;
+		uint64_t home =
+			it->kind == SL_BELADY_ARRIVES ? s->home[it->owner] : SL_NO_OFFSET;
+
+		if (home != SL_NO_OFFSET &&
+			sl_pool_is_free(&s->device, home, it->bytes)) {
+			it->offset = home;
+			SL_TRY(sl_pool_take(&s->device, home, it->bytes));
+			continue;
+		}
+		SL_TRY(sl_pool_alloc(&s->device, it->bytes, it->align, end, &it->offset));
+		if (it->offset != SL_POOL_NONE)
+			continue;
+		*failed = i;
+		return give_items(s, i);
+	}
+	*failed = s->n_items;
+	return SL_OK;
+}
+
+/* Whether a is the better victim. */
+static bool is_better(const struct sl_belady_sim *s, uint32_t a, uint32_t b)
+{
+	uint64_t room_a = value_room(s, a), room_b = value_room(s, b);
+	uint64_t use_a = sl_belady_next_use(s, a), use_b = sl_belady_next_use(s, b);
+	bool big_a = room_a >= SL_PAGE_BYTES, big_b = room_b >= SL_PAGE_BYTES;
+
+	if (big_a != big_b)
+		return big_a;
+	if (use_a != use_b)
+		return use_a > use_b;
+	if (s->clean[a] != s->clean[b])
+		return s->clean[a];
+	if (room_a != room_b)
+		return room_a > room_b;
+	return a < b;
+}
+
+/* SL_NO_ID if only values that the op touches are left. */
+static uint32_t find_victim(const struct sl_belady_sim *s)
+{
+	uint32_t best = SL_NO_ID;
+
+	for (uint32_t i = 0; i < s->n_residents; i++) {
+		uint32_t v = s->residents[i];
+
+		if (s->touched[v] == s->op + 1)
+			continue;
+		if (best == SL_NO_ID || is_better(s, v, best))
+			best = v;
+	}
+	return best;
+}
+
+struct by_offset {
+	uint64_t offset;
+	uint32_t value;
+};
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct by_offset *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Slides the values in [lo, hi) to the low end, in order, so that none lands on another.
+ */
+static sl_status slide(struct sl_belady_sim *s, uint64_t lo, uint64_t hi)
+{
+	sl_status st = SL_OK;
+	struct by_offset *list = sl_calloc((size_t)s->n_residents + 1, sizeof(*list));
+	uint64_t cursor = lo;
+	size_t n = 0;
+
+	if (!list)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	for (uint32_t i = 0; i < s->n_residents; i++) {
+		uint64_t at = s->at[s->residents[i]];
+
+		if (at >= lo && at < hi)
+			list[n++] = (struct by_offset){at, s->residents[i]};
+	}
+	qsort(list, n, sizeof(*list), compare_offsets);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t to = sl_align_up(cursor, s->env->t->values[list[i].value].align);
+
+		if (to < list[i].offset)
+			SL_TRY_OUT(sl_belady_move(s, list[i].value, to));
+		cursor = s->at[list[i].value] + value_room(s, list[i].value);
+	}
+out:
+	sl_free(list);
+	return st;
+}
+
+/* The run of holes that together hold `bytes` with the fewest taken bytes between them.
+ */
+static bool find_window(
+	const struct sl_pool *p, uint64_t bytes, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t sum = 0, best = UINT64_MAX;
+	size_t from = 0;
+
+	for (size_t to = 0; to < p->n; to++) {
+		sum += p->holes[to].bytes;
+		while (from < to && sum - p->holes[from].bytes >= bytes)
+			sum -= p->holes[from++].bytes;
+		uint64_t end = p->holes[to].offset + p->holes[to].bytes;
+		uint64_t cost = end - p->holes[from].offset - sum;
+
+		if (sum < bytes || cost >= best)
+			continue;
+		best = cost;
+		*lo = p->holes[from].offset;
+		*hi = end;
+	}
+	return best != UINT64_MAX;
+}
+
+static sl_status squeeze(struct sl_belady_sim *s, uint64_t bytes, int attempt)
+{
+	uint64_t lo = 0, hi = 0;
+
+	if (attempt >= WINDOWS_BEFORE_SLIDE ||
+		!find_window(&s->device, bytes, &lo, &hi)) {
+		lo = s->env->fixed_bytes;
+		hi = s->env->budget;
+	}
+	return slide(s, lo, hi);
+}
+
+static int by_alignment(const void *a, const void *b)
+{
+	const struct sl_belady_item *x = a, *y = b;
+
+	if (x->align != y->align)
+		return x->align > y->align ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+static void sort_items(struct sl_belady_sim *s)
+{
+	qsort(s->items, s->n_items, sizeof(*s->items), by_alignment);
+}
+
+/* Everything goes out; the op's own values become arrivals and all is packed from the
+ * top. */
+static sl_status repack(struct sl_belady_sim *s)
+{
+	uint64_t top = s->env->budget;
+
+	while (s->n_residents > 0) {
+		uint32_t v = s->residents[s->n_residents - 1];
+
+		if (s->touched[v] == s->op + 1)
+			s->items[s->n_items++] =
+				(struct sl_belady_item){.kind = SL_BELADY_ARRIVES,
+					.owner = v,
+					.bytes = value_room(s, v),
+					.align = s->env->t->values[v].align};
+		SL_TRY(sl_belady_evict(s, v));
+	}
+	sort_items(s);
+	for (size_t i = 0; i < s->n_items; i++) {
+		if (s->items[i].bytes > top)
+			return SL_FAIL(SL_E_INFEASIBLE, "op %u does not fit %llu bytes",
+				s->op, (unsigned long long)s->env->budget);
+		top -= s->items[i].bytes;
+		s->items[i].offset = top;
+		if (!sl_pool_is_free(&s->device, top, s->items[i].bytes))
+			return SL_FAIL(SL_E_INFEASIBLE, "op %u does not fit %llu bytes",
+				s->op, (unsigned long long)s->env->budget);
+		SL_TRY(sl_pool_take(&s->device, top, s->items[i].bytes));
+	}
+	return SL_OK;
+}
+
+sl_status sl_belady_make_room(struct sl_belady_sim *s)
+{
+	uint64_t need = 0;
+	int attempt = 0;
+
+	sort_items(s);
+	for (size_t i = 0; i < s->n_items; i++)
+		need += s->items[i].bytes;
+	for (;;) {
+		size_t failed = 0;
+		uint32_t victim;
+
+		SL_TRY(try_items(s, &failed));
+		if (failed == s->n_items)
+			return SL_OK;
+		if (need <= s->device.free_bytes && attempt <= WINDOWS_BEFORE_SLIDE) {
+			SL_TRY(squeeze(s, s->items[failed].bytes, attempt++));
+			continue;
+		}
+		victim = find_victim(s);
+		if (victim == SL_NO_ID)
+			return repack(s);
+		SL_TRY(sl_belady_evict(s, victim));
+		attempt = 0;
+	}
+}
