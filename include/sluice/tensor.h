@@ -9,11 +9,11 @@
 #include "sluice/status.h"
 
 /* Element types. X(name, bytes, safetensors name) */
-#define SL_DTYPE_TABLE(X)                                                                  \
-	X(F32, 4, "F32")                                                                   \
-	X(F64, 8, "F64")                                                                   \
-	X(I32, 4, "I32")                                                                   \
-	X(I64, 8, "I64")                                                                   \
+#define SL_DTYPE_TABLE(X) \
+	X(F32, 4, "F32") \
+	X(F64, 8, "F64") \
+	X(I32, 4, "I32") \
+	X(I64, 8, "I64") \
 	X(U8, 1, "U8")
 
 enum sl_dtype {
@@ -42,9 +42,9 @@ const char *sl_dtype_name(enum sl_dtype t); /* "f32" */
 bool sl_dtype_is_float(enum sl_dtype t);
 SL_NODISCARD sl_status sl_dtype_parse(const char *text, enum sl_dtype *out);
 
-#define SL_SHAPE(...)                                                                      \
-	((struct sl_shape){                                                                \
-		.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),         \
+#define SL_SHAPE(...) \
+	((struct sl_shape){ \
+		.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
 		.dim = {__VA_ARGS__}})
 #define SL_SCALAR ((struct sl_shape){0})
 
@@ -54,8 +54,8 @@ int64_t sl_shape_count(const struct sl_shape *s);
 /* Elements with overflow and negative dims refused (limit 2^48). */
 SL_NODISCARD sl_status sl_shape_check(const struct sl_shape *s, int64_t *out_count);
 /* NumPy broadcasting; SL_E_SHAPE names both shapes. */
-SL_NODISCARD sl_status sl_shape_broadcast(const struct sl_shape *a, const struct sl_shape *b,
-	struct sl_shape *out);
+SL_NODISCARD sl_status sl_shape_broadcast(
+	const struct sl_shape *a, const struct sl_shape *b, struct sl_shape *out);
 /* Product of dims [from, to). */
 int64_t sl_shape_span(const struct sl_shape *s, int from, int to);
 /* "[2, 3]" into text; returns text. SL_SHAPE_TEXT bytes suffice. */
