@@ -88,7 +88,12 @@ double sl_cpu_dot(const float *x, const float *y, int64_t n)
 
 double sl_cpu_sum_squares(const float *x, int64_t n)
 {
-	return sl_cpu_dot(x, x, n);
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t i = 0; i < n; i++)
+		sum += (double)x[i] * (double)x[i];
+	return sum;
 }
 
 void sl_cpu_moments(const float *x, int64_t n, float shift, double out[2])

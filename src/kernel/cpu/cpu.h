@@ -60,7 +60,7 @@ static inline int64_t sl_cpu_count_out(const struct sl_call *c, int i)
  * error does not grow with n.
  */
 double sl_cpu_sum(const float *x, int64_t n);
-double sl_cpu_sum_squares(const float *x, int64_t n);
+double sl_cpu_sum_squares(const float *x, int64_t n); /* all in double */
 double sl_cpu_dot(const float *x, const float *y, int64_t n);
 /* Adds the sums of x - shift and of (x - shift)^2 to out. */
 void sl_cpu_moments(const float *x, int64_t n, float shift, double out[2]);
