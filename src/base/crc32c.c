@@ -54,5 +54,10 @@ uint32_t sl_crc32c(uint32_t crc, const void *data, size_t len)
 {
 	if (SL_CPU_HAS_CRC32C())
 		return ~fast(~crc, data, len);
+	return sl_crc32c_plain(crc, data, len);
+}
+
+uint32_t sl_crc32c_plain(uint32_t crc, const void *data, size_t len)
+{
 	return ~plain(~crc, data, len);
 }
