@@ -173,6 +173,36 @@ static void misfits_are_refused_with_both_shapes(void **state)
 	sl_graph_destroy(g);
 }
 
+static sl_status build_with_gradients(void *ctx)
+{
+	struct sl_graph *g = NULL;
+	struct sl_type a = {SL_F64, SL_SHAPE(2, 2, 3)};
+	struct sl_type b = {SL_F64, SL_SHAPE(3, 2)};
+	sl_val d[2];
+	sl_status st;
+
+	(void)ctx;
+	SL_TRY(sl_graph_create(&g));
+	const sl_val in[] = {sl_input(g, "a", &a, NULL), sl_input(g, "b", &b, NULL)};
+	sl_val y = sl_matmul(g, in[0], in[1], SL_VAL_NONE, NULL);
+	y = sl_matmul(g, in[1], y, SL_VAL_NONE, NULL);
+	struct sl_grad_request r = {.loss = sl_sum(g, sl_softmax(g, y, -1), NULL),
+		.seed = SL_VAL_NONE,
+		.wrt = in,
+		.n_wrt = 2};
+	SL_TRY_OUT(sl_graph_status(g));
+	SL_TRY_OUT(sl_graph_grad(g, &r, d));
+out:
+	sl_graph_destroy(g);
+	return st;
+}
+
+static void every_failing_allocation_ends_in_a_status(void **state)
+{
+	(void)state;
+	assert_true(sl_torture(build_with_gradients, NULL) > 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -185,6 +215,7 @@ int main(void)
 		SL_TEST(a_shared_matrix_gets_its_gradient_from_one_product),
 		SL_TEST(empty_batches_have_gradients_of_zero),
 		SL_TEST(misfits_are_refused_with_both_shapes),
+		SL_TEST(every_failing_allocation_ends_in_a_status),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
