@@ -47,7 +47,7 @@ static const char *shown(const char *text, char out[SHOWN + 1])
 {
 	size_t n = 0;
 
-	for (; text[n] && n < SHOWN; n++)
+	for (; n < SHOWN && text[n]; n++)
 		out[n] = isprint((unsigned char)text[n]) ? text[n] : '?';
 	out[n] = '\0';
 	return out;

@@ -4,13 +4,14 @@
  * of u8, i32 or i64 beside it in FILE with -labels before .npy, or in a second file after
  * a comma.
  */
+#include "data/npy.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
-#include "data/npy.h"
 #include "data/source.h"
 
 #define PATH_LIMIT 4096
