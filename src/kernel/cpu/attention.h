@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_KERNEL_CPU_ATTENTION_H
+#define SL_KERNEL_CPU_ATTENTION_H
+
+#include "kernel/cpu/cpu.h"
+#include "kernel/cpu/philox.h"
+
+/* What attention and its gradient share: one head, and one row of a tile of scores. */
+
+#define SL_ATT_ROWS 32 /* queries of a tile */
+#define SL_ATT_KEYS 64 /* keys of a tile */
+#define SL_ATT_DEPTH 256 /* largest D */
+
+struct sl_att_head {
+	int64_t t, s, d;
+	int64_t head; /* in [B, H] */
+	const float *q, *k, *v; /* of this head */
+	float scale;
+	bool causal;
+	const float *mask; /* at [b, h, 0, 0], or NULL */
+	int64_t mask_row, mask_col; /* 0 where repeated */
+	struct sl_rng_key key;
+	uint64_t base;
+	uint32_t keep_from;
+	float keep_scale; /* 0 where there is no dropout */
+};
+
+/* D within limits, all f32. */
+bool sl_att_accepts(const struct sl_node_info *n);
+struct sl_att_head sl_att_head_at(const struct sl_call *c, int64_t head);
+
+/* Keys of [first, first + n) that query `row` sees: that many from the front. */
+int64_t sl_att_seen(const struct sl_att_head *h, int64_t row, int64_t first, int64_t n);
+
+/*
+ * Scores of queries [row, row + rows) with keys [first, first + n), unscaled, into s;
+ * rows are SL_ATT_KEYS apart. kt is the keys' tile transposed by sl_att_keys. Columns
+ * from n to the next multiple of 16 are 0.
+ */
+void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, float *kt);
+void sl_att_products(const struct sl_att_head *h, const float *rows_of, int64_t rows,
+	int64_t n, const float *kt, float *s);
+
+/* Scales row `row` of the scores and adds the mask, for the first n keys from `first`. */
+void sl_att_scale(
+	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s);
+/* Multiplies by 0 or 1 / (1 - ratio); nothing without dropout. */
+void sl_att_drop(
+	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One head of attention and one row of a tile of its scores. */
+#include "kernel/cpu/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/cpu/collapse.h"
+#include "kernel/cpu/tile.h"
+#include "sluice/attrs.h"
+
+bool sl_att_accepts(const struct sl_node_info *n)
+{
+	return sl_cpu_is_f32(n) && n->in[0].shape.dim[3] <= SL_ATT_DEPTH;
+}
+
+static void find_mask(const struct sl_call *c, struct sl_att_head *h)
+{
+	const int64_t *q = c->node->in[0].shape.dim;
+	struct sl_shape scores = SL_SHAPE(q[0], q[1], h->t, h->s);
+	int64_t stride[SL_MAX_RANK];
+
+	if (!c->in[3])
+		return;
+	sl_broadcast_strides(&c->node->in[3].shape, &scores, stride);
+	h->mask = (const float *)c->in[3] + h->head / q[1] * stride[0] +
+		  h->head % q[1] * stride[1];
+	h->mask_row = stride[2];
+	h->mask_col = stride[3];
+}
+
+struct sl_att_head sl_att_head_at(const struct sl_call *c, int64_t head)
+{
+	const struct sl_attention_attr *a = c->node->attr;
+	const int64_t *q = c->node->in[0].shape.dim;
+	struct sl_att_head h = {.t = q[2],
+		.s = c->node->in[1].shape.dim[2],
+		.d = q[3],
+		.head = head,
+		.causal = a->causal,
+		.key = {.seed = c->run->seed,
+			.stream = a->stream,
+			.step = (uint32_t)c->run->step},
+		.base = a->base};
+
+	h.q = (const float *)c->in[0] + head * h.t * h.d;
+	h.k = (const float *)c->in[1] + head * h.s * h.d;
+	h.v = (const float *)c->in[2] + head * h.s * h.d;
+	h.scale = (float)(a->scale != 0 ? a->scale : 1 / sqrt((double)h.d));
+	if (a->dropout > 0) {
+		h.keep_from = sl_cpu_keep_from(a->dropout);
+		h.keep_scale = a->dropout < 1 ? (float)(1 / (1 - a->dropout)) : 1;
+	}
+	find_mask(c, &h);
+	return h;
+}
+
+int64_t sl_att_seen(const struct sl_att_head *h, int64_t row, int64_t first, int64_t n)
+{
+	int64_t seen = h->causal ? row + h->s - h->t + 1 - first : n;
+
+	return seen < 0 ? 0 : seen < n ? seen : n;
+}
+
+static int64_t padded(int64_t n)
+{
+	return (n + 15) / 16 * 16;
+}
+
+void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, float *kt)
+{
+	for (int64_t d = 0; d < h->d; d++)
+		for (int64_t j = n; j < padded(n); j++)
+			kt[d * SL_ATT_KEYS + j] = 0;
+	sl_tile_transpose(keys, h->d, n, h->d, kt, SL_ATT_KEYS);
+}
+
+void sl_att_products(const struct sl_att_head *h, const float *rows_of, int64_t rows,
+	int64_t n, const float *kt, float *s)
+{
+	struct sl_tile t = {.m = rows,
+		.n = padded(n),
+		.k = h->d,
+		.a = rows_of,
+		.a_row = h->d,
+		.a_col = 1,
+		.b = kt,
+		.b_row = SL_ATT_KEYS,
+		.c = s,
+		.c_row = SL_ATT_KEYS};
+
+	memset(s, 0, (size_t)(rows * SL_ATT_KEYS) * sizeof(float));
+	sl_tile_mul(&t);
+}
+
+void sl_att_scale(
+	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s)
+{
+	float scale = h->scale;
+
+	if (!h->mask) {
+#pragma omp simd
+		for (int64_t j = 0; j < n; j++)
+			s[j] *= scale;
+		return;
+	}
+	const float *mask = h->mask + row * h->mask_row + first * h->mask_col;
+	int64_t step = h->mask_col;
+#pragma omp simd
+	for (int64_t j = 0; j < n; j++)
+		s[j] = s[j] * scale + mask[j * step];
+}
+
+void sl_att_drop(
+	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s)
+{
+	uint64_t element = h->base + (uint64_t)((h->head * h->t + row) * h->s + first);
+	uint32_t all[SL_PHILOX_WORDS];
+	const uint32_t *word = all + element % 4;
+	uint32_t from = h->keep_from;
+	float scale = h->keep_scale;
+
+	if (scale == 0)
+		return;
+	sl_cpu_philox(&h->key, element / 4, all);
+#pragma omp simd
+	for (int64_t j = 0; j < n; j++)
+		s[j] *= (word[j] >> 8) >= from ? scale : 0;
+}
