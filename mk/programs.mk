@@ -19,3 +19,10 @@ $(BUILD)/sluiced: $(DAEMON_OBJ) $(LIB)
 	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
 
 -include $(CLI_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d)
+
+# Timings of single kernels (bench/kernels.sh); they too are built for this machine.
+BENCH_COMMON := $(BUILD)/bench/measure.o
+$(BUILD)/bench/%.o: CFLAGS += $(KERNEL_FLAGS)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+-include $(wildcard $(BUILD)/bench/*.d)
