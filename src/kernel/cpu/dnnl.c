@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds oneDNN at run time and fills the table of its functions
- * (docs/adr/0020-onednn.md).
+ * (docs/adr/0005-onednn.md).
  *
  * Mutable state: the table, written once under pthread_once and constant afterwards, and
  * the width of running. The library stays loaded until the process ends: its worker

@@ -130,7 +130,7 @@ static bool in_place(const struct geom *g)
 	if (point)
 		return !strided || g->dir != &to_weights;
 	/* Gradient to an image: the library's direct way pads 3 channels to 16. */
-	return g->dir == &to_input && w[1] < 8;
+	return g->dir == &to_input && g->groups == 1 && w[1] < 4;
 }
 
 /* Images of one chunk: the largest divisor of the batch that stays in the limit. */

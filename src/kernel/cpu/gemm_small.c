@@ -149,24 +149,29 @@ static float bias_at(const struct gemv *v, int64_t i)
 	return v->bias ? v->bias[v->one_bias ? 0 : i] : 0.0f;
 }
 
+static double dot(const float *a, const float *b, int64_t n)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i += 1024) {
+		int64_t end = i + 1024 < n ? i + 1024 : n;
+		float part = 0;
+#pragma omp simd reduction(+ : part)
+		for (int64_t j = i; j < end; j++)
+			part += a[j] * b[j];
+		sum += (double)part;
+	}
+	return sum;
+}
+
 static void dots(const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct gemv *v = arg;
 
 	(void)c;
-	for (int64_t i = begin; i < end; i++) {
-		const float *row = v->matrix + i * v->k;
-		double sum = 0;
-		for (int64_t k = 0; k < v->k; k += 1024) {
-			int64_t stop = k + 1024 < v->k ? k + 1024 : v->k;
-			float part = 0;
-#pragma omp simd reduction(+ : part)
-			for (int64_t j = k; j < stop; j++)
-				part += row[j] * v->vector[j];
-			sum += (double)part;
-		}
-		v->y[i] = (float)(sum + (double)bias_at(v, i));
-	}
+	for (int64_t i = begin; i < end; i++)
+		v->y[i] = (float)(dot(v->matrix + i * v->k, v->vector, v->k) +
+				  (double)bias_at(v, i));
 }
 
 static void sums(const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
