@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_TESTS_ENGINE_RIG_H
+#define SL_TESTS_ENGINE_RIG_H
+
+#include "base/rng.h"
+#include "memory/engine.h"
+
+/*
+ * An engine with a made-up executor: an op's output bytes depend on all of its input
+ * bytes, and a twin without any budget computes the same in a buffer for each value.
+ * Every input is compared with the twin's at every op, so a byte that came too early, too
+ * late or from the wrong place shows.
+ */
+#define SL_RIG_TIERS 2
+
+struct sl_rig {
+	const struct sl_trace *trace; /* borrowed, like the plans */
+	struct sl_engine *engine;
+	struct sl_tier *tiers[SL_RIG_TIERS]; /* host, disk */
+	uint8_t *arena;
+	uint64_t budget;
+	uint8_t **twin; /* [n_values], NULL for aliases */
+	uint32_t n_twin;
+	uint32_t step;
+};
+
+struct sl_rig_opts {
+	uint64_t budget;
+	uint64_t tier_bytes;
+	bool delays; /* copies are late by random amounts */
+	long fail_at[SL_RIG_TIERS]; /* the n-th call of that tier fails; 0: never */
+};
+
+/* Creates tiers, arena and engine and adopts the first plan with random contents. */
+SL_NODISCARD sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *opts,
+	const struct sl_trace *t, const struct sl_plan *p);
+void sl_rig_close(struct sl_rig *r); /* a zeroed one is fine */
+/* One iteration. A difference of contents fails the test; a status is the engine's. */
+SL_NODISCARD sl_status sl_rig_step(struct sl_rig *r);
+/* Every persistent value, read back through the engine, is the twin's. */
+SL_NODISCARD sl_status sl_rig_compare(struct sl_rig *r);
+
+/* A random trace of `ops` ops over the two tiers; values from 1 byte to 20 KB, some not whole
+ * blocks. */
+SL_NODISCARD sl_status sl_random_trace(
+	struct sl_rng *rng, uint32_t ops, uint64_t tier_bytes, struct sl_trace *out);
+/*
+ * A random sound plan: evictions, prefetches and moves that nobody would choose.
+ * SL_E_INFEASIBLE if the dice ran into fragmentation.
+ */
+SL_NODISCARD sl_status sl_random_plan(struct sl_rng *rng, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *out);
+
+#endif
