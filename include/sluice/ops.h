@@ -15,7 +15,7 @@
 #undef SL_OP
 #undef SL_COMPOSITE
 
-/* Operators for listings; *help names its inputs. NULL past the end. */
+/* Operators for listings; *help says whether one has a gradient. NULL past the end. */
 const char *sl_op_name_at(size_t i, const char **help);
 
 #endif

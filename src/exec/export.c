@@ -20,7 +20,7 @@ static sl_status add_bounce(struct sl_trace *t, bool tiers)
 			.align = tiers ? BLOCK_BYTES : LINE_BYTES,
 			.alias = SL_NO_ID,
 			.cls = SL_CLASS_CONST,
-			.immovable = true,
+			.immovable = tiers,
 			.name = "bounce",
 		});
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "sluice/ops.h"
 
 #define SL_COMPOSITE(name, ...)
 #define SL_OP(name, ...) extern const struct sl_op sl_op_##name;
@@ -28,4 +29,16 @@ const struct sl_op *sl_op_find(const char *name)
 		if (strcmp(table[i]->name, name) == 0)
 			return table[i];
 	return NULL;
+}
+
+const char *sl_op_name_at(size_t i, const char **help)
+{
+	const struct sl_op *op = sl_op_at(i);
+
+	if (op == NULL)
+		return NULL;
+	*help = op->mutates != 0 ? "changes its first input in place"
+		: op->grad != NULL ? "differentiable"
+				   : "no gradient";
+	return op->name;
 }

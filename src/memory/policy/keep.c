@@ -8,6 +8,7 @@
 #include "memory/policy/keep_int.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "memory/place.h"
 #include "memory/policy/policy.h"
 
@@ -22,8 +23,8 @@ static uint64_t pack(const struct sl_trace *t, struct sl_plan *p, bool immovable
 				value->immovable != immovable ||
 				!sl_class_persistent(value->cls))
 				continue;
-			p->value_offset[v] = end;
-			end += sl_room_value(value);
+			p->value_offset[v] = sl_align_up(end, align);
+			end = p->value_offset[v] + sl_room_value(value);
 		}
 	}
 	return end;

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every bit is the same inside a budget, at several budgets down to the least; below it, exit 3.
+. "$(dirname "$0")/lib.bash"
+
+# budgets NAME MODEL OPTIONS...
+budgets()
+{
+	local name=$1 peak least budget share
+	shift
+	run plan "$@" --budget 1GiB --json
+	peak=$(field unbudgeted_peak_bytes)
+	least=$(field least_budget_bytes)
+	for share in 100 75 50 35 0; do
+		budget=$((peak * share / 100 / 4096 * 4096))
+		[ $budget -lt $least ] && budget=$least
+		run verify "$@" --steps ${STEPS:-6} --budget $budget --json
+		if [ $code != 0 ]; then
+			not_ok "$name at $share % (exit $code)"
+		elif [ "$(field peak_device_bytes)" != "$(field predicted_peak_bytes)" ]; then
+			not_ok "$name at $share %: peak $(field peak_device_bytes), predicted $(field predicted_peak_bytes)"
+		elif [ $share -lt 75 ] && [ $(($(field swap_in_bytes) + $(field recompute_ops))) = 0 ]; then
+			not_ok "$name at $share %: nothing moved"
+		else
+			ok "$name at $share % ($budget bytes, $(field swap_in_bytes) in)"
+		fi
+	done
+	refuses 3 "op .*needs" "$name one block below the least" train "$@" --steps 1 --budget $((least - 4096))
+}
+
+budgets lenet5 lenet5 --batch 64 --clip 1
+budgets convnet convnet --batch 16 --clip 1
+budgets resnet18 resnet18:classes=10,input=3x64x64 --batch 4 --clip 1
+budgets gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
+finish
