@@ -92,6 +92,7 @@ static void control_characters_are_refused_with_their_place(void **state)
 {
 	struct sl_text t = open_text("a\nbc\x01\n");
 	struct sl_text cr = open_text("a\r\n");
+	struct sl_text del = open_text("\x7f");
 	struct sl_text nul;
 	bool more;
 
@@ -99,6 +100,7 @@ static void control_characters_are_refused_with_their_place(void **state)
 	(void)first(&t);
 	sl_assert_fails(sl_text_line(&t, &more), SL_E_FORMAT, "plan.txt:2: control");
 	sl_assert_fails(sl_text_line(&cr, &more), SL_E_FORMAT, "0x0d in column 2");
+	sl_assert_fails(sl_text_line(&del, &more), SL_E_FORMAT, "0x7f in column 1");
 	sl_text_init(&nul, "x", "a\0b", 3);
 	sl_assert_fails(sl_text_line(&nul, &more), SL_E_FORMAT, "x:1:");
 }
