@@ -2,7 +2,8 @@
 /*
  * Making room for an op. In this order, until everything has a place:
  *
- * 1. best fit among the holes, big things from the low end, small ones from the high end;
+ * 1. best fit among the holes, from the low end; what is small or dies soon from the high
+ * end;
  * 2. too few free bytes: evict the value with the farthest next use, big ones before
  * small ones;
  * 3. enough bytes but no hole: slide the values between some neighbouring holes together,
@@ -19,6 +20,7 @@
 #include "base/alloc.h"
 
 #define WINDOWS_BEFORE_SLIDE 4
+#define SHORT_LIFE_OPS 16
 
 static uint64_t value_room(const struct sl_belady_sim *s, uint32_t v)
 {
@@ -32,14 +34,28 @@ static sl_status give_items(struct sl_belady_sim *s, size_t n)
 	return SL_OK;
 }
 
+/* Small and short-lived things gather at the high end, so that the low end stays whole.
+ */
+static enum sl_pool_end end_for(
+	const struct sl_belady_sim *s, const struct sl_belady_item *it)
+{
+	const struct sl_trace_index *x = &s->env->x;
+
+	if (it->bytes < SL_PAGE_BYTES || it->kind == SL_BELADY_WORKSPACE)
+		return SL_POOL_HIGH;
+	if (it->kind == SL_BELADY_BORN &&
+		x->uses[x->first[it->owner + 1] - 1].op - s->op <= SHORT_LIFE_OPS)
+		return SL_POOL_HIGH;
+	return SL_POOL_LOW;
+}
+
 /* *failed is the first item without a hole; then no item has its bytes. n_items: all
  * have. */
 static sl_status try_items(struct sl_belady_sim *s, size_t *failed)
 {
 	for (size_t i = 0; i < s->n_items; i++) {
 		struct sl_belady_item *it = &s->items[i];
-		enum sl_pool_end end =
-			it->bytes >= SL_PAGE_BYTES ? SL_POOL_LOW : SL_POOL_HIGH;
+		enum sl_pool_end end = end_for(s, it);
 		uint64_t home =
 			it->kind == SL_BELADY_ARRIVES ? s->home[it->owner] : SL_NO_OFFSET;
 
