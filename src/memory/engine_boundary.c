@@ -112,8 +112,9 @@ static sl_status check_places(const struct sl_engine *e, const struct sl_engine_
 	const struct sl_trace *t = n->trace;
 	const struct sl_plan *p = n->plan;
 
+	/* What is immovable never travels: it may be the bounce blocks themselves. */
 	for (uint32_t v = 0; v < t->n_values; v++) {
-		if (p->value_offset[v] != SL_NO_OFFSET)
+		if (p->value_offset[v] != SL_NO_OFFSET && !t->values[v].immovable)
 			SL_TRY(check_device(
 				e, "value", v, p->value_offset[v], t->values[v].bytes));
 	}

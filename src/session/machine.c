@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/units.h"
-#include "device/device.h"
 #include "memory/policy/policy.h"
 
 /* Measured on ordinary servers: a copy in main memory, a local disk written and read at once. */
@@ -146,19 +145,17 @@ static sl_status open_tiers(struct sl_machine *m)
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
 	int width = config->threads > 0 ? config->threads : sl_cpu_count();
-	void *arena;
 
 	m->arena_bytes = sl_align_up(m->planned_peak, 4096);
 	SL_TRY(sl_pool_create(width, &m->pool));
 	sl_kernel_set_width(width);
 	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));
 	SL_TRY(open_tiers(m));
-	SL_TRY(sl_device_open("cpu", &m->device));
-	SL_TRY(sl_device_reserve(m->device, m->arena_bytes, &arena));
-	m->arena = arena;
+	SL_TRY(sl_device_create("cpu", &m->device));
+	SL_TRY(sl_device_arena_create(m->device, m->arena_bytes, &m->arena));
 	return sl_engine_create(
 		&(struct sl_engine_opts){
-			.arena = m->arena,
+			.arena = m->arena.base,
 			.arena_bytes = m->arena_bytes,
 			.tiers = m->tiers,
 			.n_tiers = m->n_tiers,
@@ -192,7 +189,7 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 	const struct sl_hook hook = {.ctx = m->engine, .before = before, .after = after};
 	struct sl_exec x = {
 		.program = m->adopted->program,
-		.arena = m->arena,
+		.arena = m->arena.base,
 		.storage_offset = sl_engine_offsets(m->engine),
 		.workspace_offset = m->adopted->plan.workspace_offset,
 		.hooks = &hook,
@@ -211,7 +208,9 @@ void sl_machine_finish(struct sl_machine *m)
 	sl_engine_destroy(m->engine);
 	for (uint32_t i = 0; i < m->n_tiers; i++)
 		sl_tier_destroy(m->tiers[i]);
-	sl_device_close(m->device);
+	if (m->device != NULL)
+		sl_device_arena_destroy(m->device, &m->arena);
+	sl_device_destroy(m->device);
 	sl_event_ring_destroy(m->events);
 	sl_pool_destroy(m->pool);
 	*m = (struct sl_machine){0};

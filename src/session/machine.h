@@ -3,6 +3,7 @@
 #define SL_SESSION_MACHINE_H
 
 #include "base/thread.h"
+#include "device/device.h"
 #include "exec/exec.h"
 #include "memory/engine.h"
 #include "session/instance.h"
@@ -13,9 +14,6 @@
  */
 #define SL_MAX_TIERS 2u
 
-struct sl_device;
-struct sl_arena_mem;
-
 struct sl_machine {
 	struct sl_program_tier tier_info[SL_MAX_TIERS];
 	struct sl_tier *tiers[SL_MAX_TIERS];
@@ -24,7 +22,7 @@ struct sl_machine {
 	uint64_t unbudgeted_peak; /* over all instances */
 	uint64_t planned_peak;
 	uint64_t arena_bytes;
-	uint8_t *arena;
+	struct sl_device_arena arena;
 	struct sl_device *device;
 	struct sl_engine *engine;
 	struct sl_pool *pool;
