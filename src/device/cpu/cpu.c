@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU device: this machine's memory; one thread a stream. */
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "device/cpu/cpu_int.h"
+
+static void destroy(struct sl_device *d)
+{
+	sl_free(d);
+}
+
+static const struct sl_device_impl cpu_impl = {
+	.name = "cpu",
+	.destroy = destroy,
+	.arena_create = sl_cpu_arena_create,
+	.arena_destroy = sl_cpu_arena_destroy,
+	.stream_create = sl_cpu_stream_create,
+	.stream_destroy = sl_cpu_stream_destroy,
+	.submit = sl_cpu_submit,
+	.sync = sl_cpu_sync,
+	.fence_create = sl_cpu_fence_create,
+	.fence_destroy = sl_cpu_fence_destroy,
+	.fence_record = sl_cpu_fence_record,
+	.fence_wait = sl_cpu_fence_wait,
+	.fence_query = sl_cpu_fence_query,
+};
+
+sl_status sl_device_create_cpu(struct sl_device **out)
+{
+	struct sl_device *d = sl_calloc(1, sizeof(*d));
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	if (!d)
+		return SL_FAIL(SL_E_NOMEM, "no memory for a device");
+	sl_device_init(d, &cpu_impl,
+		pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX);
+	*out = d;
+	return SL_OK;
+}
