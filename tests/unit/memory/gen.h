@@ -3,10 +3,11 @@
 #define SL_TESTS_MEMORY_GEN_H
 
 /*
- * Traces for tests. gen_training: one step of a residual network of transformer-like blocks with Adam, in
- * the shape that a sealed graph has (gradients die in the update, updates mutate weights and moments,
- * activations are mutated in place). gen_random: small valid traces with everything a trace may hold.
- * Deterministic in their arguments. Failures are remembered and given by gen_end.
+ * Traces for tests. gen_training: one step of a residual network of transformer-like
+ * blocks with Adam, in the shape that a sealed graph has (gradients die in the update,
+ * updates mutate weights and moments, activations are mutated in place). gen_random:
+ * small valid traces with everything a trace may hold. Deterministic in their arguments.
+ * Failures are remembered and given by gen_end.
  */
 #include <string.h>
 
@@ -34,10 +35,11 @@ static inline uint32_t gen_value(struct gen *g, enum sl_class cls, uint64_t byte
 }
 
 /* Adds an op; lists end at SL_NO_ID. */
-static inline void gen_op(struct gen *g, const char *kind, uint64_t workspace, const uint32_t *in,
-	const uint32_t *out, const uint32_t *mutates)
+static inline void gen_op(struct gen *g, const char *kind, uint64_t workspace,
+	const uint32_t *in, const uint32_t *out, const uint32_t *mutates)
 {
-	struct sl_trace_op op = {.kind = kind, .workspace_bytes = workspace, .pure = true};
+	struct sl_trace_op op = {
+		.kind = kind, .workspace_bytes = workspace, .pure = true};
 	uint64_t bytes = workspace;
 
 	op.in = memcpy(g->list, in, 8 * sizeof(*in));
@@ -54,15 +56,16 @@ static inline void gen_op(struct gen *g, const char *kind, uint64_t workspace, c
 		g->st = sl_trace_add_op(&g->t, &op);
 }
 
-#define GEN_L(...)                                                                       \
-	(const uint32_t[8])                                                              \
-	{                                                                                \
-		__VA_ARGS__                                                              \
+#define GEN_L(...) \
+	(const uint32_t[8]) \
+	{ \
+		__VA_ARGS__ \
 	}
 #define GEN_E SL_NO_ID
 #define GEN_NONE GEN_L(GEN_E)
 
-static inline void gen_tier(struct gen *g, const char *name, uint64_t bytes, uint64_t rate)
+static inline void gen_tier(
+	struct gen *g, const char *name, uint64_t bytes, uint64_t rate)
 {
 	uint32_t tier;
 
@@ -70,11 +73,11 @@ static inline void gen_tier(struct gen *g, const char *name, uint64_t bytes, uin
 		g->st = sl_trace_add_tier(&g->t, name, bytes);
 	tier = g->t.n_tiers;
 	for (int dir = 0; dir < 2 && g->st == SL_OK; dir++)
-		g->st = sl_trace_add_link(&g->t,
-			&(struct sl_trace_link){.from = dir ? tier : 0,
-				.to = dir ? 0 : tier,
-				.bytes_per_s = rate,
-				.latency_ns = 50000});
+		g->st = sl_trace_add_link(
+			&g->t, &(struct sl_trace_link){.from = dir ? tier : 0,
+				       .to = dir ? 0 : tier,
+				       .bytes_per_s = rate,
+				       .latency_ns = 50000});
 }
 
 struct gen_block {
@@ -88,14 +91,17 @@ static inline void gen_forward(struct gen *g, struct gen_block *b, uint64_t d, u
 	uint32_t sum;
 
 	b->norm = gen_value(g, SL_CLASS_ACT, n * d * 4);
-	gen_op(g, "norm", 0, GEN_L(b->x, b->scale, GEN_E), GEN_L(b->norm, GEN_E), GEN_NONE);
+	gen_op(g, "norm", 0, GEN_L(b->x, b->scale, GEN_E), GEN_L(b->norm, GEN_E),
+		GEN_NONE);
 	b->wide = gen_value(g, SL_CLASS_ACT, n * d * 16);
-	gen_op(g, "matmul", d * 64, GEN_L(b->norm, b->w1, GEN_E), GEN_L(b->wide, GEN_E), GEN_NONE);
+	gen_op(g, "matmul", d * 64, GEN_L(b->norm, b->w1, GEN_E), GEN_L(b->wide, GEN_E),
+		GEN_NONE);
 	gen_op(g, "bias", 0, GEN_L(b->bias, GEN_E), GEN_NONE, GEN_L(b->wide, GEN_E));
 	b->act = gen_value(g, SL_CLASS_ACT, n * d * 16);
 	gen_op(g, "gelu", 0, GEN_L(b->wide, GEN_E), GEN_L(b->act, GEN_E), GEN_NONE);
 	sum = gen_value(g, SL_CLASS_ACT, n * d * 4);
-	gen_op(g, "matmul", d * 64, GEN_L(b->act, b->w2, GEN_E), GEN_L(sum, GEN_E), GEN_NONE);
+	gen_op(g, "matmul", d * 64, GEN_L(b->act, b->w2, GEN_E), GEN_L(sum, GEN_E),
+		GEN_NONE);
 	gen_op(g, "add", 0, GEN_L(b->x, GEN_E), GEN_NONE, GEN_L(sum, GEN_E));
 	b->y = sum;
 }
@@ -116,8 +122,8 @@ static inline uint32_t gen_param(struct gen *g, uint64_t bytes)
 }
 
 /* The gradient of y comes in as dy and leaves, mutated in place, as that of x. */
-static inline void gen_backward(struct gen *g, const struct gen_block *b, uint32_t dy, uint64_t d,
-	uint64_t n)
+static inline void gen_backward(
+	struct gen *g, const struct gen_block *b, uint32_t dy, uint64_t d, uint64_t n)
 {
 	uint32_t dact = gen_value(g, SL_CLASS_GRAD, n * d * 16);
 	uint32_t dw2 = gen_value(g, SL_CLASS_GRAD, d * d * 16);
@@ -126,14 +132,18 @@ static inline void gen_backward(struct gen *g, const struct gen_block *b, uint32
 	uint32_t dnorm = gen_value(g, SL_CLASS_GRAD, n * d * 4);
 	uint32_t dscale = gen_value(g, SL_CLASS_GRAD, d * 4);
 
-	gen_op(g, "matmul_grad", d * 64, GEN_L(dy, b->w2, GEN_E), GEN_L(dact, GEN_E), GEN_NONE);
-	gen_op(g, "matmul_grad", d * 64, GEN_L(dy, b->act, GEN_E), GEN_L(dw2, GEN_E), GEN_NONE);
+	gen_op(g, "matmul_grad", d * 64, GEN_L(dy, b->w2, GEN_E), GEN_L(dact, GEN_E),
+		GEN_NONE);
+	gen_op(g, "matmul_grad", d * 64, GEN_L(dy, b->act, GEN_E), GEN_L(dw2, GEN_E),
+		GEN_NONE);
 	gen_op(g, "gelu_grad", 0, GEN_L(b->wide, GEN_E), GEN_NONE, GEN_L(dact, GEN_E));
 	gen_op(g, "bias_grad", 0, GEN_L(dact, GEN_E), GEN_L(dbias, GEN_E), GEN_NONE);
-	gen_op(g, "matmul_grad", 0, GEN_L(dact, b->norm, GEN_E), GEN_L(dw1, GEN_E), GEN_NONE);
-	gen_op(g, "matmul_grad", d * 64, GEN_L(dact, b->w1, GEN_E), GEN_L(dnorm, GEN_E), GEN_NONE);
-	gen_op(g, "norm_grad", 4096, GEN_L(b->x, b->scale, dnorm, GEN_E), GEN_L(dscale, GEN_E),
-		GEN_L(dy, GEN_E));
+	gen_op(g, "matmul_grad", 0, GEN_L(dact, b->norm, GEN_E), GEN_L(dw1, GEN_E),
+		GEN_NONE);
+	gen_op(g, "matmul_grad", d * 64, GEN_L(dact, b->w1, GEN_E), GEN_L(dnorm, GEN_E),
+		GEN_NONE);
+	gen_op(g, "norm_grad", 4096, GEN_L(b->x, b->scale, dnorm, GEN_E),
+		GEN_L(dscale, GEN_E), GEN_L(dy, GEN_E));
 	gen_update(g, b->w2, dw2);
 	gen_update(g, b->bias, dbias);
 	gen_update(g, b->w1, dw1);
@@ -143,7 +153,8 @@ static inline void gen_backward(struct gen *g, const struct gen_block *b, uint32
 #define GEN_MAX_BLOCKS 256
 
 /* Tiers: disk_bytes 0 for none. 17 ops and 24 values a block. */
-static inline struct gen gen_training(uint32_t blocks, uint64_t d, uint64_t n, uint64_t disk_bytes)
+static inline struct gen gen_training(
+	uint32_t blocks, uint64_t d, uint64_t n, uint64_t disk_bytes)
 {
 	struct gen g = {.t = SL_TRACE_INIT, .st = SL_OK};
 	struct gen_block b[GEN_MAX_BLOCKS] = {0};
@@ -173,14 +184,16 @@ static inline struct gen gen_training(uint32_t blocks, uint64_t d, uint64_t n, u
 
 static inline uint64_t gen_size(struct gen *g)
 {
-	static const uint64_t sizes[] = {1, 60, 64, 700, 4096, 5000, 8192, 12288, 40960, 100000};
+	static const uint64_t sizes[] = {
+		1, 60, 64, 700, 4096, 5000, 8192, 12288, 40960, 100000};
 
 	return sizes[sl_rng_below(&g->rng, sizeof(sizes) / sizeof(sizes[0]))];
 }
 
 static inline uint32_t gen_random_value(struct gen *g, enum sl_class cls, uint32_t alias)
 {
-	struct sl_trace_value v = {.bytes = gen_size(g), .align = 1, .alias = alias, .cls = cls};
+	struct sl_trace_value v = {
+		.bytes = gen_size(g), .align = 1, .alias = alias, .cls = cls};
 
 	v.align = 1ull << sl_rng_below(&g->rng, 13);
 	if (alias != SL_NO_ID && v.bytes > g->t.values[alias].bytes)
@@ -218,7 +231,8 @@ static inline void gen_random_op(struct gen *g)
 /* Two tiers: a small fast host and a disk that holds everything. */
 static inline struct gen gen_random(uint64_t seed, uint32_t n_ops)
 {
-	static const enum sl_class classes[] = {SL_CLASS_PARAM, SL_CLASS_STATE, SL_CLASS_CONST};
+	static const enum sl_class classes[] = {
+		SL_CLASS_PARAM, SL_CLASS_STATE, SL_CLASS_CONST};
 	struct gen g = {.t = SL_TRACE_INIT, .st = SL_OK, .rng = {.key = {.seed = seed}}};
 	uint64_t persistent = 1 + sl_rng_below(&g.rng, 10);
 
