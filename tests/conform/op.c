@@ -378,6 +378,36 @@ static void empty_shapes_do_no_harm(void **state)
 	each_case(check_empty, false);
 }
 
+static sl_status grade_once(void *ctx)
+{
+	const struct sl_op_case *c = ctx;
+	struct sl_op_built b = {0};
+	struct graded x = {0};
+	struct sl_eval e = {0};
+	sl_status st = c->op->grad ? grade(c, &x) : run_case(c, false, &b, &e);
+
+	sl_eval_finish(&x.e);
+	sl_op_built_finish(&x.b);
+	sl_eval_finish(&e);
+	sl_op_built_finish(&b);
+	return st;
+}
+
+static sl_status check_memory(const struct sl_op_case *c)
+{
+	struct sl_op_case own = *c;
+
+	sl_torture(grade_once, &own);
+	return SL_OK;
+}
+
+/* The harness checks each run: a status with a message, no leak. */
+static void running_out_of_memory_does_no_harm(void **state)
+{
+	(void)state;
+	each_case(check_memory, false);
+}
+
 static void each_operator_has_a_case(void **state)
 {
 	struct sl_op_cases cases = read_cases();
@@ -446,6 +476,7 @@ int main(void)
 		SL_TEST(f32_gives_what_f64_gives),
 		SL_TEST(a_result_may_take_the_bytes_of_an_allowed_input),
 		SL_TEST(empty_shapes_do_no_harm),
+		SL_TEST(running_out_of_memory_does_no_harm),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
