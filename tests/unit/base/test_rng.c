@@ -125,9 +125,11 @@ static void below_stays_below_and_reaches_all(void **state)
 		assert_in_range(seen[i], 850, 1150);
 	assert_int_equal(sl_rng_below(&r, 1), 0);
 	/* Half of all numbers are thrown away here, on average. */
+	uint64_t before = r.next;
 	for (int i = 0; i < 100; i++)
 		assert_true(
 			sl_rng_below(&r, ((uint64_t)1 << 63) + 1) <= (uint64_t)1 << 63);
+	assert_in_range(r.next - before, 150, 250);
 }
 
 int main(void)
