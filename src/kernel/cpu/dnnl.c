@@ -48,6 +48,29 @@ static bool find_all(void *lib)
 	return ok;
 }
 
+static dnnl_status_t make_attr(dnnl_primitive_attr_t *out)
+{
+	dnnl_status_t st = table.primitive_attr_create(out);
+
+	if (st != dnnl_success)
+		return st;
+	return table.primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+}
+
+static dnnl_status_t add_sum(dnnl_primitive_attr_t attr)
+{
+	dnnl_post_ops_t ops = NULL;
+	dnnl_status_t st = table.post_ops_create(&ops);
+
+	if (st == dnnl_success)
+		st = table.post_ops_append_sum(ops, 1.0f);
+	if (st == dnnl_success)
+		st = table.primitive_attr_set_post_ops(attr, ops);
+	if (ops)
+		table.post_ops_destroy(ops);
+	return st;
+}
+
 static bool start(void)
 {
 	const dnnl_version_t *v = table.version();
@@ -61,9 +84,9 @@ static bool start(void)
 	return table.engine_create(&table.engine, dnnl_cpu, 0) == dnnl_success &&
 	       table.stream_create(&table.stream, table.engine,
 		       dnnl_stream_default_flags) == dnnl_success &&
-	       table.primitive_attr_create(&table.attr) == dnnl_success &&
-	       table.primitive_attr_set_scratchpad_mode(
-		       table.attr, dnnl_scratchpad_mode_user) == dnnl_success;
+	       make_attr(&table.attr) == dnnl_success &&
+	       make_attr(&table.attr_sum) == dnnl_success &&
+	       add_sum(table.attr_sum) == dnnl_success;
 }
 
 static void load(void)

@@ -30,6 +30,7 @@ struct sl_dnnl {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	dnnl_primitive_attr_t attr; /* scratchpad mode user */
+	dnnl_primitive_attr_t attr_sum; /* and the result is added to what is there */
 	char version_text[32];
 };
 

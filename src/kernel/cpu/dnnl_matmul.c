@@ -9,12 +9,9 @@
  * threads: only with trans_a, k >= 2048 and m n <= 131072; the rule below takes in a good
  * deal more.
  */
-#include "kernel/cpu/dnnl.h"
+#include "kernel/cpu/dnnl_gemm.h"
 
 #include "base/alloc.h"
-#include "kernel/cpu/gemm_shape.h"
-
-enum { SLOT_A, SLOT_B, SLOT_BIAS, SLOT_Y, SLOT_SCRATCH };
 
 struct descs {
 	dnnl_memory_desc_t a, b, bias, y;
@@ -71,8 +68,8 @@ static dnnl_status_t describe_all(const struct sl_gemm *g, struct descs *d)
 	return st;
 }
 
-static sl_status fill_plan(
-	const struct sl_gemm *g, struct sl_dnnl_plan *plan, size_t *workspace)
+sl_status sl_dnnl_gemm_add(struct sl_dnnl_plan *plan, const struct sl_gemm *g,
+	bool accumulate, size_t *scratch)
 {
 	const struct sl_dnnl *lib = sl_dnnl();
 	struct descs d;
@@ -84,22 +81,26 @@ static sl_status fill_plan(
 		ds = lib->matmul_desc_init(
 			&op, &d.a, &d.b, g->bias ? &d.bias : NULL, &d.y);
 	if (ds == dnnl_success)
-		ds = lib->primitive_desc_create(&pd, &op, lib->attr, lib->engine, NULL);
+		ds = lib->primitive_desc_create(&pd, &op,
+			accumulate ? lib->attr_sum : lib->attr, lib->engine, NULL);
 	if (ds != dnnl_success)
 		return sl_dnnl_status(ds, "describing a matrix product");
-	const dnnl_memory_desc_t *scratch = sl_dnnl_md(pd, dnnl_query_scratchpad_md);
+	const dnnl_memory_desc_t *need = sl_dnnl_md(pd, dnnl_query_scratchpad_md);
 	const struct sl_dnnl_arg args[] = {
-		{DNNL_ARG_SRC, SLOT_A, &d.a},
-		{DNNL_ARG_WEIGHTS, SLOT_B, &d.b},
-		{DNNL_ARG_DST, SLOT_Y, &d.y},
-		{DNNL_ARG_SCRATCHPAD, SLOT_SCRATCH, scratch},
-		{DNNL_ARG_BIAS, SLOT_BIAS, &d.bias},
+		{DNNL_ARG_SRC, SL_GEMM_A, &d.a},
+		{DNNL_ARG_WEIGHTS, SL_GEMM_B, &d.b},
+		{DNNL_ARG_DST, SL_GEMM_Y, &d.y},
+		{DNNL_ARG_SCRATCHPAD, SL_GEMM_SCRATCH, need},
+		{DNNL_ARG_BIAS, SL_GEMM_BIAS, &d.bias},
 	};
-	*workspace = sl_dnnl_bytes(scratch);
+	size_t bytes = sl_dnnl_bytes(need);
 	sl_status st = sl_dnnl_plan_add(plan, pd, args, g->bias ? 5 : 4);
 	lib->primitive_desc_destroy(pd);
+	if (st != SL_OK)
+		return st;
 	plan->pin = plan->pin || splits_k(g);
-	return st;
+	*scratch = bytes > *scratch ? bytes : *scratch;
+	return SL_OK;
 }
 
 static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_env *env,
@@ -107,13 +108,13 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 {
 	struct sl_gemm g = sl_gemm_of(n);
 	struct sl_dnnl_plan *plan = sl_calloc(1, sizeof(*plan));
-	size_t workspace;
+	size_t workspace = 0;
 
 	if (!plan)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to prepare a matrix product");
 	plan->threads = env->threads;
 	int before = sl_dnnl_begin(env->threads);
-	sl_status st = fill_plan(&g, plan, &workspace);
+	sl_status st = sl_dnnl_gemm_add(plan, &g, false, &workspace);
 	sl_dnnl_end(before);
 	if (st != SL_OK) {
 		sl_free(plan);
@@ -126,11 +127,11 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 static sl_status run(const struct sl_call *c)
 {
 	void *const slot[SL_DNNL_SLOTS] = {
-		[SLOT_A] = c->in[0],
-		[SLOT_B] = c->in[1],
-		[SLOT_BIAS] = c->in[2],
-		[SLOT_Y] = c->out[0],
-		[SLOT_SCRATCH] = c->workspace,
+		[SL_GEMM_A] = c->in[0],
+		[SL_GEMM_B] = c->in[1],
+		[SL_GEMM_BIAS] = c->in[2],
+		[SL_GEMM_Y] = c->out[0],
+		[SL_GEMM_SCRATCH] = c->workspace,
 	};
 
 	return sl_dnnl_plan_run(c->prepared, slot);
