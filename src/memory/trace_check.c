@@ -101,7 +101,7 @@ static sl_status check_values(const struct sl_trace *t)
 				i, (unsigned long long)v->align);
 		if (v->bytes > MAX_TOTAL_BYTES || total + v->bytes > MAX_TOTAL_BYTES)
 			return SL_FAIL(
-				SL_E_LIMIT, "v%u brings the values over 2^60 bytes", i);
+				SL_E_FORMAT, "v%u brings the values over 2^60 bytes", i);
 		total += sl_room_value(v);
 		SL_TRY(check_alias(t, i));
 	}
@@ -162,7 +162,7 @@ static sl_status check_op(const struct sl_trace *t, uint32_t op, uint8_t *born)
 	if (!is_word(o->kind) || !is_word(o->scope))
 		return SL_FAIL(SL_E_FORMAT, "op %u has blanks in its kind or scope", op);
 	if (o->workspace_bytes > MAX_TOTAL_BYTES)
-		return SL_FAIL(SL_E_LIMIT, "op %u has a workspace over 2^60 bytes", op);
+		return SL_FAIL(SL_E_FORMAT, "op %u has a workspace over 2^60 bytes", op);
 	SL_TRY(check_ids(t, op, o->in, o->n_in));
 	SL_TRY(check_ids(t, op, o->out, o->n_out));
 	SL_TRY(check_ids(t, op, o->mutates, o->n_mutates));
