@@ -33,16 +33,17 @@ static int64_t plane(const struct channels *s, int64_t i, int64_t ch)
 	return (i * s->c + ch) * s->inner;
 }
 
-/* y = (x - shift) scale + offset */
-static void scale_plane(const float *x, float *y, int64_t n, const float sso[3])
+/* y = (x - shift - rest) scale + offset, k = {shift, rest, scale, offset} */
+static void scale_plane(const float *x, float *y, int64_t n, const float k[4])
 {
-	float shift = sso[0];
-	float scale = sso[1];
-	float offset = sso[2];
+	float shift = k[0];
+	float rest = k[1];
+	float scale = k[2];
+	float offset = k[3];
 
 #pragma omp simd
 	for (int64_t i = 0; i < n; i++)
-		y[i] = (x[i] - shift) * scale + offset;
+		y[i] = (x[i] - shift - rest) * scale + offset;
 }
 
 static void forward_channel(const struct sl_call *c, const struct channels *s, int64_t ch)
@@ -51,7 +52,6 @@ static void forward_channel(const struct sl_call *c, const struct channels *s, i
 	const float *x = c->in[0];
 	float *y = c->out[0];
 	double gamma = (double)((const float *)c->in[1])[ch];
-	double beta = (double)((const float *)c->in[2])[ch];
 	double moment[2] = {0, 0};
 	double sum = 0;
 
@@ -64,10 +64,11 @@ static void forward_channel(const struct sl_call *c, const struct channels *s, i
 	double var = moment[1] / s->count - rest * rest;
 	var = var < 0 ? 0 : var;
 	double scale = gamma / sqrt(var + attr->eps);
-	const float sso[3] = {near, (float)scale, (float)(beta - rest * scale)};
+	const float k[4] = {
+		near, (float)rest, (float)scale, ((const float *)c->in[2])[ch]};
 	for (int64_t i = 0; i < s->n; i++)
-		scale_plane(x + plane(s, i, ch), y + plane(s, i, ch), s->inner, sso);
-	((float *)c->out[1])[ch] = (float)((double)near + rest);
+		scale_plane(x + plane(s, i, ch), y + plane(s, i, ch), s->inner, k);
+	((float *)c->out[1])[ch] = isfinite(near) ? (float)((double)near + rest) : near;
 	((float *)c->out[2])[ch] = (float)var;
 }
 
@@ -97,7 +98,7 @@ const struct sl_kernel sl_kernel_vec_batch_norm = {
 	.run = forward_run,
 };
 
-/* dx = a dy + b (x - mean) + d */
+/* dx = a (dy + (b (x - mean) + d)), k = {mean, a, b, d} */
 static void backward_plane(
 	const struct sl_call *c, int64_t at, int64_t n, const float k[4])
 {
@@ -111,7 +112,7 @@ static void backward_plane(
 
 #pragma omp simd
 	for (int64_t i = 0; i < n; i++)
-		dx[i] = a * dy[i] + (b * (x[i] - mean) + d);
+		dx[i] = a * (dy[i] + (b * (x[i] - mean) + d));
 }
 
 static void backward_channel(
@@ -129,8 +130,8 @@ static void backward_channel(
 			s->inner, mean, sum);
 	}
 	double dgamma = sum[1] * r;
-	const float k[4] = {mean, (float)a, (float)(-a * r * dgamma / s->count),
-		(float)(-a * sum[0] / s->count)};
+	const float k[4] = {mean, (float)a, (float)(-r * dgamma / s->count),
+		(float)(-sum[0] / s->count)};
 	for (int64_t i = 0; i < s->n; i++)
 		backward_plane(c, plane(s, i, ch), s->inner, k);
 	((float *)c->out[1])[ch] = (float)dgamma;
@@ -176,10 +177,10 @@ static void infer_range(
 		double var = (double)((const float *)c->in[4])[ch];
 		double scale =
 			(double)((const float *)c->in[1])[ch] / sqrt(var + attr->eps);
-		const float sso[3] = {((const float *)c->in[3])[ch], (float)scale,
+		const float k[4] = {((const float *)c->in[3])[ch], 0, (float)scale,
 			((const float *)c->in[2])[ch]};
 		scale_plane((const float *)c->in[0] + p * s.inner,
-			(float *)c->out[0] + p * s.inner, s.inner, sso);
+			(float *)c->out[0] + p * s.inner, s.inner, k);
 	}
 }
 

@@ -53,7 +53,7 @@ static void forward_range(
 #pragma omp simd
 		for (int64_t i = 0; i < n; i++)
 			y[i] = (x[i] - near - d) * s * gamma[i] + beta[i];
-		mean[r] = (float)((double)near + rest);
+		mean[r] = isfinite(near) ? (float)((double)near + rest) : near;
 		rstd[r] = s;
 	}
 }

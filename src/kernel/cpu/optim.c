@@ -56,11 +56,12 @@ static void sgd_range(
 	const struct update u = *(const struct update *)arg;
 	float *p = u.p;
 	const float *g = u.g;
+	bool decays = u.decay != 0; /* 0 times infinity is NaN */
 
 	(void)c;
 #pragma omp simd
 	for (int64_t i = begin; i < end; i++)
-		p[i] -= u.lr * (u.coef * g[i] + u.decay * p[i]);
+		p[i] -= u.lr * (u.coef * g[i] + (decays ? u.decay * p[i] : 0));
 }
 
 static sl_status sgd_run(const struct sl_call *c)
@@ -78,17 +79,15 @@ static void momentum_range(
 	float *p = u.p;
 	const float *g = u.g;
 	float *buf = u.state[0];
-	/* The step is g + mu buf (nesterov) or buf. */
-	float from_g = u.nesterov ? 1 : 0;
-	float from_buf = u.nesterov ? u.mu : 1;
+	bool decays = u.decay != 0;
 
 	(void)c;
 #pragma omp simd
 	for (int64_t i = begin; i < end; i++) {
-		float d = u.coef * g[i] + u.decay * p[i];
+		float d = u.coef * g[i] + (decays ? u.decay * p[i] : 0);
 		float b = u.mu * buf[i] + d;
 		buf[i] = b;
-		p[i] -= u.lr * (from_g * d + from_buf * b);
+		p[i] -= u.lr * (u.nesterov ? d + u.mu * b : b);
 	}
 }
 
@@ -110,11 +109,12 @@ static void adam_range(
 	float *v = u.state[1];
 	float rest1 = (float)(1 - (double)u.beta1);
 	float rest2 = (float)(1 - (double)u.beta2);
+	bool decays = u.decay != 0;
 
 	(void)c;
 #pragma omp simd
 	for (int64_t i = begin; i < end; i++) {
-		float g = u.coef * grad[i] + u.decay * p[i];
+		float g = u.coef * grad[i] + (decays ? u.decay * p[i] : 0);
 		float mi = u.beta1 * m[i] + rest1 * g;
 		float vi = u.beta2 * v[i] + rest2 * (g * g);
 		m[i] = mi;
