@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "model/zoo/zoo.h"
 
-#define VALUE_MAX 128
+#define VALUE_MAX 192
 #define SIZE_LARGEST ((int64_t)1 << 24)
 
 enum kind { NUMBER, RATIO, SIZES, INPUT };

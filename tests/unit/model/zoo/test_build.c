@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/ir.h"
+#include "harness/evaluate.h"
+#include "harness/harness.h"
+#include "sluice/model.h"
+#include "sluice/ops.h"
+
+static struct sl_graph *built(const char *spec, bool training)
+{
+	struct sl_model_config c;
+	struct sl_graph *g = NULL;
+
+	sl_assert_ok(sl_model_parse(spec, &c));
+	sl_assert_ok(sl_graph_create(&g));
+	sl_assert_ok(sl_model_build(&c, training, g));
+	return g;
+}
+
+static void parameter_counts_are_the_published_ones(void **state)
+{
+	static const struct {
+		const char *spec;
+		uint64_t count;
+	} want[] = {
+		{"resnet18", 11689512},
+		{"gpt2", 124439808},
+		{"lenet5", 61706},
+		{"mlp", 203530},
+		/* 9 (32 + 2048 + 8192) + 2 (32 + 64 + 128) + 10 x 1152 + 10 */
+		{"convnet", 104426},
+		/* torchvision's resnet18(num_classes=10) */
+		{"resnet18:classes=10,input=3x64x64", 11181642},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SL_COUNT(want); i++) {
+		struct sl_graph *g = built(want[i].spec, true);
+		assert_int_equal(sl_graph_param_count(g), want[i].count);
+		sl_graph_destroy(g);
+	}
+}
+
+static bool has_param(const struct sl_graph *g, const char *name)
+{
+	sl_val v;
+
+	for (size_t i = 0; !sl_val_is_none(v = sl_graph_param_at(g, i)); i++)
+		if (strcmp(sl_val_name(g, v), name) == 0)
+			return true;
+	return false;
+}
+
+static size_t state_count(const struct sl_graph *g)
+{
+	size_t n = 0;
+
+	while (!sl_val_is_none(sl_graph_state_at(g, n)))
+		n++;
+	return n;
+}
+
+static void parameters_have_the_published_names(void **state)
+{
+	static const char *const resnet[] = {"conv1.weight", "bn1.bias",
+		"layer1.0.conv1.weight", "layer2.0.downsample.0.weight",
+		"layer4.1.bn2.weight", "fc.bias"};
+	static const char *const gpt[] = {"wte.weight", "wpe.weight", "h.0.ln_1.weight",
+		"h.0.attn.c_attn.weight", "h.1.attn.c_proj.bias", "h.1.mlp.c_fc.weight",
+		"h.0.mlp.c_proj.weight", "ln_f.bias"};
+	struct sl_graph *g = built("resnet18", true);
+
+	(void)state;
+	for (size_t i = 0; i < SL_COUNT(resnet); i++)
+		assert_true(has_param(g, resnet[i]));
+	assert_int_equal(state_count(g), 2 * 20);
+	assert_string_equal(sl_val_name(g, sl_graph_state_at(g, 0)), "bn1.running_mean");
+	sl_graph_destroy(g);
+	g = built("gpt2:layers=2,width=64,vocab=64,context=8", true);
+	for (size_t i = 0; i < SL_COUNT(gpt); i++)
+		assert_true(has_param(g, gpt[i]));
+	sl_graph_destroy(g);
+}
+
+static int count_ops(const struct sl_graph *g, const char *name)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		n += strcmp(g->nodes[i].op->name, name) == 0;
+	return n;
+}
+
+static void inference_has_neither_dropout_nor_batch_statistics(void **state)
+{
+	struct sl_graph *g = built("convnet", false);
+
+	(void)state;
+	assert_int_equal(count_ops(g, "dropout") + count_ops(g, "stats_update"), 0);
+	assert_int_equal(count_ops(g, "batch_norm_infer"), 3);
+	sl_graph_destroy(g);
+	g = built("convnet", true);
+	assert_int_equal(count_ops(g, "dropout"), 1);
+	assert_int_equal(count_ops(g, "stats_update"), 3);
+	sl_graph_destroy(g);
+	g = built("gpt2:layers=2,width=32,vocab=40,context=8", true);
+	assert_int_equal(count_ops(g, "dropout"), 1 + 2 * 2);
+	sl_graph_destroy(g);
+	g = built("gpt2:layers=2,width=32,vocab=40,context=8,dropout=0", true);
+	assert_int_equal(count_ops(g, "dropout"), 0);
+	sl_graph_destroy(g);
+}
+
+static void random_operators_have_streams_of_their_own(void **state)
+{
+	struct sl_graph *g = built("gpt2:layers=2,width=32,vocab=40,context=8", true);
+	uint32_t seen = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const struct sl_ir_node *n = &g->nodes[i];
+		uint32_t stream = 0;
+		if (strcmp(n->op->name, "dropout") == 0)
+			stream = ((const struct sl_dropout_attr *)n->attr)->stream;
+		if (strcmp(n->op->name, "attention") == 0)
+			stream = ((const struct sl_attention_attr *)n->attr)->stream;
+		assert_false(stream && seen & 1u << stream);
+		seen |= 1u << stream;
+	}
+	assert_int_equal(seen >> 1, (1u << 7) - 1);
+	sl_graph_destroy(g);
+}
+
+/* Binds a template to a batch and a length; expects the shape of the logits. */
+static void expect_bound(
+	const char *spec, int64_t batch, int64_t seq, struct sl_shape logits)
+{
+	struct sl_graph *tmpl = built(spec, true);
+	struct sl_graph *g = NULL;
+	struct sl_bind bind = {.size = {batch, seq}};
+
+	sl_assert_ok(sl_graph_create(&g));
+	sl_assert_ok(sl_graph_bind(g, tmpl, &bind));
+	assert_true(sl_shape_equal(
+		&sl_val_type(g, sl_graph_output(g, "logits"))->shape, &logits));
+	assert_int_equal(sl_val_type(g, sl_graph_output(g, "loss"))->shape.rank, 0);
+	assert_int_equal(sl_graph_param_count(g), sl_graph_param_count(tmpl));
+	sl_graph_destroy(g);
+	sl_graph_destroy(tmpl);
+}
+
+static void templates_bind_to_other_sizes(void **state)
+{
+	(void)state;
+	expect_bound("mlp", 17, 0, SL_SHAPE(17, 10));
+	expect_bound("lenet5:input=3x20x33,classes=7", 5, 0, SL_SHAPE(5, 7));
+	expect_bound("convnet:input=2x9x30", 3, 0, SL_SHAPE(3, 10));
+	expect_bound("resnet18:input=3x33x64,classes=12", 6, 0, SL_SHAPE(6, 12));
+	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 3, 5,
+		SL_SHAPE(3, 5, 99));
+	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 1, 64,
+		SL_SHAPE(1, 64, 99));
+}
+
+static sl_status build_one(void *ctx)
+{
+	struct sl_model_config c;
+	struct sl_graph *g = NULL;
+
+	SL_TRY(sl_model_parse(ctx, &c));
+	SL_TRY(sl_graph_create(&g));
+	sl_status st = sl_model_build(&c, true, g);
+	sl_graph_destroy(g);
+	return st;
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+	char gpt[] = "gpt2:layers=1,width=32,vocab=40,context=8";
+	char conv[] = "convnet";
+
+	(void)state;
+	assert_true(sl_torture(build_one, gpt) > 5);
+	assert_true(sl_torture(build_one, conv) > 5);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(parameter_counts_are_the_published_ones),
+		SL_TEST(parameters_have_the_published_names),
+		SL_TEST(inference_has_neither_dropout_nor_batch_statistics),
+		SL_TEST(random_operators_have_streams_of_their_own),
+		SL_TEST(templates_bind_to_other_sizes),
+		SL_TEST(every_failed_allocation_is_survived),
+	};
+	return sl_test_run(tests, SL_COUNT(tests));
+}
