@@ -184,9 +184,9 @@ static sl_status visit(struct sweep *s, uint32_t node)
 		asked = asked || need[i];
 		if (bit(n.op->mutates, i) && !sl_val_is_none(n.in[i]) &&
 			s->flows[s->g->values[n.in[i].index].root])
-			return SL_FAIL(
-				SL_E_UNSUPPORTED, "the loss depends on what it writes in "
-						  "place, which has no gradient");
+			return SL_FAIL(SL_E_UNSUPPORTED,
+				"the loss depends on what it writes in "
+				"place, which has no gradient");
 	}
 	for (int i = 0; i < n.n_out; i++)
 		arrived = arrived || !sl_val_is_none(s->grad[n.out[i].index]);

@@ -138,7 +138,8 @@ const struct sl_op *sl_op_at(size_t i);
 
 /*
  * Appends a node and returns its first output; out (may be NULL) gets all. attr is copied
- * (op->attr_bytes); NULL means all zero. If an input is poisoned the result is poisoned and nothing is added.
+ * (op->attr_bytes); NULL means all zero. If an input is poisoned the result is poisoned
+ * and nothing is added.
  */
 sl_val sl_graph_add(struct sl_graph *g, const struct sl_op *op, const void *attr,
 	const sl_val *in, int n_in, sl_val *out);

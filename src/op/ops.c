@@ -37,7 +37,7 @@ const char *sl_op_name_at(size_t i, const char **help)
 
 	if (op == NULL)
 		return NULL;
-	*help = op->mutates != 0 ? "changes its first input in place"
+	*help = op->mutates != 0   ? "changes its first input in place"
 		: op->grad != NULL ? "differentiable"
 				   : "no gradient";
 	return op->name;

@@ -185,7 +185,7 @@ static void inputs_and_outputs_are_found_by_name(void **state)
 static sl_status build_all(void *ctx)
 {
 	struct sl_graph *g = NULL;
-	char name[16];
+	char name[24];
 
 	(void)ctx;
 	SL_TRY(sl_graph_create(&g));
