@@ -40,8 +40,8 @@ SL_NODISCARD sl_status sl_rig_step(struct sl_rig *r);
 /* Every persistent value, read back through the engine, is the twin's. */
 SL_NODISCARD sl_status sl_rig_compare(struct sl_rig *r);
 
-/* A random trace of `ops` ops over the two tiers; values from 1 byte to 20 KB, some not whole
- * blocks. */
+/* A random trace of `ops` ops over the two tiers; values from 1 byte to 20 KB, some not
+ * whole blocks. */
 SL_NODISCARD sl_status sl_random_trace(
 	struct sl_rng *rng, uint32_t ops, uint64_t tier_bytes, struct sl_trace *out);
 /*

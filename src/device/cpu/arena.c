@@ -31,17 +31,24 @@ static sl_status no_memory(uint64_t bytes, const char *why)
 /* What the kernel says it can give; it would rather kill us later than refuse an mmap. */
 static uint64_t available_bytes(void)
 {
+	static const char key[] = "MemAvailable:";
 	FILE *f = fopen("/proc/meminfo", "re");
-	unsigned long long kib = 0, bytes = UINT64_MAX;
+	uint64_t kib = UINT64_MAX / SL_KIB;
 	char line[128];
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			bytes = kib * SL_KIB;
+		char *number = line + sizeof(key) - 1;
+
+		if (strncmp(line, key, sizeof(key) - 1) != 0)
+			continue;
+		number += strspn(number, " ");
+		number[strcspn(number, " \n")] = '\0';
+		if (sl_u64_parse(number, &kib) != SL_OK)
+			kib = UINT64_MAX / SL_KIB;
 	}
 	if (f)
 		(void)fclose(f);
-	return bytes;
+	return kib * SL_KIB;
 }
 
 /* `bytes` at a huge-page boundary: a little too much address space, the ends given back.

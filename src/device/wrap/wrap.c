@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slots that all decorators share; see wrap_int.h. */
+#include "device/wrap/wrap.h"
+
 #include "base/alloc.h"
 #include "device/wrap/wrap_int.h"
 
