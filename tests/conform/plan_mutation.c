@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checker on trial: sound plans with one action removed, moved or doubled. A naive
+ * interpreter decides whether the mutant does harm: it knows addresses and contents only,
+ * one token a byte, and runs the iteration twice. Every harmful mutant must be refused;
+ * every original accepted.
+ */
+#include "harness/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "conform/plan_machine.h"
+#include "memory/policy/policy.h"
+#include "unit/memory/gen.h"
+
+enum mutation { REMOVED, MOVED, DOUBLED, MUTATIONS };
+static const char *const mutation_names[MUTATIONS] = {"removed", "moved", "doubled"};
+
+struct count {
+	long mutants, harmful, refused;
+	long by_kind[SL_ACTION_COUNT];
+};
+
+static void add(struct sl_plan *p, const struct sl_action *a)
+{
+	sl_assert_ok(sl_plan_add_action(p, a));
+}
+
+/* A copy of p with action `which` changed; moved and doubled ones go to a random
+ * position. */
+static void mutate(const struct sl_trace *t, const struct sl_plan *p, uint32_t which,
+	enum mutation how, struct sl_rng *r, struct sl_plan *out)
+{
+	struct sl_action a = p->actions[which];
+	bool in_front = sl_rng_below(r, 2);
+
+	a.op = (uint32_t)sl_rng_below(r, t->n_ops);
+	a.phase = sl_rng_below(r, 2) ? SL_BEFORE : SL_AFTER;
+	if (how == DOUBLED && sl_rng_below(r, 2))
+		a = p->actions[which]; /* right at its own position */
+	sl_assert_ok(sl_plan_begin(out, t, p->budget, p->policy));
+	memcpy(out->value_offset, p->value_offset,
+		t->n_values * sizeof(*p->value_offset));
+	memcpy(out->workspace_offset, p->workspace_offset,
+		t->n_ops * sizeof(*p->workspace_offset));
+	for (uint32_t i = 0; i < p->n_starts; i++)
+		sl_assert_ok(sl_plan_add_start(out, &p->starts[i]));
+	if (how != REMOVED && in_front)
+		add(out, &a);
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		if (i != which || how == DOUBLED)
+			add(out, &p->actions[i]);
+	}
+	if (how != REMOVED && !in_front)
+		add(out, &a);
+	sl_assert_ok(sl_plan_seal(out, t));
+}
+
+static void try_mutant(const struct sl_trace *t, const struct sl_plan *p,
+	enum mutation how, struct sl_rng *r, struct count *c)
+{
+	struct sl_plan bad = SL_PLAN_INIT;
+	uint32_t which = (uint32_t)sl_rng_below(r, p->n_actions);
+	bool harmful, refused;
+
+	mutate(t, p, which, how, r, &bad);
+	harmful = machine_is_harmful(t, &bad, p->budget);
+	refused = sl_plan_check(t, &bad, p->budget, NULL) != SL_OK;
+	c->mutants++;
+	c->harmful += harmful;
+	c->refused += refused;
+	c->by_kind[p->actions[which].kind]++;
+	if (harmful && !refused)
+		fail_msg("a harmful mutant passed: action %u (kind %d of v%u) %s", which,
+			(int)p->actions[which].kind, p->actions[which].value,
+			mutation_names[how]);
+	sl_plan_finish(&bad);
+}
+
+/* One plan of a trace, its budget between the least and the peak; skips plans without
+ * actions. */
+static int try_plan(struct gen *g, uint64_t seed, struct count *c)
+{
+	struct sl_rng r = {.key = {.seed = seed, .stream = 7}};
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t least = 0, peak = 0, budget;
+	int done = 0;
+
+	sl_assert_ok(gen_end(g));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_belady, &g->t, &least));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g->t, &peak));
+	budget = least + (peak - least) * sl_rng_below(&r, 4) / 4;
+	sl_assert_ok(sl_policy_plan(&sl_mem_policy_belady, &g->t, budget, &p));
+	assert_false(machine_is_harmful(&g->t, &p, budget));
+	for (int k = 0; p.n_actions && k < 4 * MUTATIONS; k++)
+		try_mutant(&g->t, &p, (enum mutation)(k % MUTATIONS), &r, c);
+	done = p.n_actions > 0;
+	sl_plan_finish(&p);
+	sl_trace_finish(&g->t);
+	return done;
+}
+
+static void report(const struct count *c, int plans)
+{
+	print_message("%d plans, %ld mutants (of out %ld, in %ld, drop-clean %ld, move "
+		      "%ld): %ld "
+		      "harmful, %ld refused\n",
+		plans, c->mutants, c->by_kind[SL_ACTION_OUT], c->by_kind[SL_ACTION_IN],
+		c->by_kind[SL_ACTION_DROP_CLEAN], c->by_kind[SL_ACTION_MOVE], c->harmful,
+		c->refused);
+	assert_true(c->harmful > c->mutants / 2);
+	assert_true(c->by_kind[SL_ACTION_OUT] && c->by_kind[SL_ACTION_IN] &&
+		    c->by_kind[SL_ACTION_DROP_CLEAN] && c->by_kind[SL_ACTION_MOVE]);
+}
+
+static void every_harmful_mutant_of_a_random_plan_is_refused(void **state)
+{
+	(void)state;
+	struct count c = {0};
+	int plans = 0;
+
+	for (uint64_t seed = 1; plans < 160; seed++) {
+		struct gen g = gen_random(seed, 4 + (uint32_t)(seed % 16));
+
+		plans += try_plan(&g, seed, &c);
+	}
+	report(&c, plans);
+}
+
+static void every_harmful_mutant_of_a_training_plan_is_refused(void **state)
+{
+	(void)state;
+	struct count c = {0};
+	int plans = 0;
+
+	for (uint64_t seed = 1; plans < 40; seed++) {
+		struct gen g = gen_training(1 + seed % 4, 16, 8 + seed % 24, 1 << 22);
+
+		plans += try_plan(&g, seed, &c);
+	}
+	report(&c, plans);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(every_harmful_mutant_of_a_random_plan_is_refused),
+		SL_TEST(every_harmful_mutant_of_a_training_plan_is_refused),
+	};
+
+	return sl_test_run(tests, SL_COUNT(tests));
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Replays a plan by position, from the two texts alone, and prints the highest device byte in use.
+
+usage: peak.py TRACE PLAN
+
+Shares no code with the planner or its checker. Exits with 1 and a reason if two ranges overlap or a value
+is touched while it is not on the device.
+"""
+import sys
+
+
+def words(line):
+    bare, keys = [], {}
+    for w in line.split():
+        key, eq, value = w.partition("=")
+        if eq:
+            keys[key] = value
+        else:
+            bare.append(w)
+    return bare, keys
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                yield words(line)
+
+
+def ids(text):
+    return [] if text in (None, "-", "") else text.split(",")
+
+
+def main(trace_path, plan_path):
+    size, root, persistent, ops = {}, {}, set(), []
+    for bare, keys in lines(trace_path):
+        if bare[0] == "value":
+            v = bare[1]
+            size[v] = int(keys["bytes"])
+            root[v] = v if keys.get("alias", "-") == "-" else keys["alias"]
+            if keys["class"] in ("param", "state", "const"):
+                persistent.add(v)
+        elif bare[0] == "op":
+            ops.append((keys, int(keys.get("workspace", 0))))
+    place, below, actions = {}, set(), {}
+    for bare, keys in lines(plan_path):
+        if bare[0] == "place":
+            place[bare[1]] = int(keys["offset"])
+        elif bare[0] == "start" and keys["tier"] != "device":
+            below.add(bare[1])
+        elif bare[0] in ("before", "after"):
+            actions.setdefault((bare[0], int(bare[1])), []).append((bare[2], bare[3], keys))
+
+    touched = []
+    last = {}
+    for i, (keys, _) in enumerate(ops):
+        names = [root[v] for k in ("in", "mutates", "out") for v in ids(keys.get(k))]
+        touched.append(names)
+        for v in names:
+            last[v] = i
+
+    held = {}  # name: (offset, end)
+    peak = 0
+
+    def hold(name, offset, n):
+        nonlocal peak
+        for other, (a, b) in held.items():
+            if other != name and offset < b and a < offset + n:
+                sys.exit(f"{name} at {offset} overlaps {other} at {a}")
+        held[name] = (offset, offset + n)
+        peak = max(peak, offset + n)
+
+    def act(phase, i):
+        for kind, v, keys in actions.get((phase, i), []):
+            if kind in ("in", "move"):
+                hold(v, int(keys["offset"]), size[v])
+            else:
+                del held[v]
+
+    for v in sorted(persistent):
+        if root[v] == v and v in place:
+            hold(v, place[v], size[v])
+    for i, (keys, workspace) in enumerate(ops):
+        act("before", i)
+        for v in touched[i]:
+            if v not in held:
+                if v in persistent or v not in [root[o] for o in ids(keys.get("out"))]:
+                    sys.exit(f"op {i} touches {v}, which is not on the device")
+                hold(v, place[v], size[v])
+        if workspace:
+            hold(f"w{i}", place[f"w{i}"], workspace)
+            del held[f"w{i}"]
+        for v in set(touched[i]):
+            if last[v] == i and v not in persistent:
+                del held[v]
+        act("after", i)
+    print(peak)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2])
