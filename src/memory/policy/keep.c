@@ -13,7 +13,8 @@
 #include "memory/policy/policy.h"
 
 /* Packs the persistent roots, immovable or not, by falling alignment; gives the end. */
-static uint64_t pack(const struct sl_trace *t, struct sl_plan *p, bool immovable, uint64_t end)
+static uint64_t pack(
+	const struct sl_trace *t, struct sl_plan *p, bool immovable, uint64_t end)
 {
 	for (uint64_t align = SL_PAGE_BYTES; align > 0; align /= 2) {
 		for (uint32_t v = 0; v < t->n_values; v++) {
@@ -30,7 +31,8 @@ static uint64_t pack(const struct sl_trace *t, struct sl_plan *p, bool immovable
 	return end;
 }
 
-/* Immovable values come first, so that they lie at the same offsets under every policy. */
+/* Immovable values come first, so that they lie at the same offsets under every policy.
+ */
 static uint64_t pack_persistent(const struct sl_trace *t, struct sl_plan *p)
 {
 	return pack(t, p, false, pack(t, p, true, 0));
