@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "model/st_int.h"
 
 #define DIGITS_MAX 19 /* below 2^63 < 10^19 is checked on the way */
@@ -92,25 +93,40 @@ static size_t put_utf8(char *out, uint32_t c)
 	return n;
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 if there is none (overlong, surrogate, too
- * large). */
+/* Unicode's table of well-formed UTF-8 (3-7): lead bytes, length, bounds of the second
+ * byte. */
+static const struct {
+	unsigned char first, last;
+	unsigned char length;
+	unsigned char least, most;
+} utf8[] = {
+	{0x00, 0x7F, 1, 0, 0},
+	{0xC2, 0xDF, 2, 0x80, 0xBF},
+	{0xE0, 0xE0, 3, 0xA0, 0xBF},
+	{0xE1, 0xEC, 3, 0x80, 0xBF},
+	{0xED, 0xED, 3, 0x80, 0x9F},
+	{0xEE, 0xEF, 3, 0x80, 0xBF},
+	{0xF0, 0xF0, 4, 0x90, 0xBF},
+	{0xF1, 0xF3, 4, 0x80, 0xBF},
+	{0xF4, 0xF4, 4, 0x80, 0x8F},
+};
+
+/* Length of the valid UTF-8 sequence at p, 0 if there is none. */
 static size_t utf8_length(const char *p, const char *end)
 {
 	const unsigned char *u = (const unsigned char *)p;
-	size_t n = u[0] < 0x80	 ? 1
-		   : u[0] < 0xC2 ? 0
-		   : u[0] < 0xE0 ? 2
-		   : u[0] < 0xF0 ? 3
-				 : 4;
+	size_t row = 0;
 
-	if (n == 0 || u[0] > 0xF4 || (size_t)(end - p) < n)
+	while (row < SL_COUNT(utf8) && (u[0] < utf8[row].first || u[0] > utf8[row].last))
+		row++;
+	size_t n = row < SL_COUNT(utf8) ? utf8[row].length : 0;
+	if ((size_t)(end - p) < n)
 		return 0;
-	for (size_t i = 1; i < n; i++)
+	if (n > 1 && (u[1] < utf8[row].least || u[1] > utf8[row].most))
+		return 0;
+	for (size_t i = 2; i < n; i++)
 		if ((u[i] & 0xC0) != 0x80)
 			return 0;
-	if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) ||
-		(u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] > 0x8F))
-		return 0;
 	return n;
 }
 

@@ -94,78 +94,76 @@ static void header_lengths_beyond_the_file_are_refused(void **state)
 	expect_bad("", 8, SL_E_FORMAT, "header byte 0: expected '{'");
 }
 
+static const struct {
+	const char *header;
+	size_t data;
+	const char *message;
+} malformed[] = {
+	{" {}", 0, "header byte 0: expected '{'"},
+	{"[]", 0, "expected '{'"},
+	{"{} x", 0, "header byte 3: expected nothing after"},
+	{"{" A, 4, "expected ',' or '}'"},
+	{"{" A ",}", 4, "expected a string"},
+	{"{" A "," A "}", 4, "tensor 'a' for the second time"},
+	{"{" A ",\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+		8, "for the second time"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],"
+	 "\"shape\":[1]}}",
+		4, "each key once"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "dtype, shape and data_offsets"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}"
+	 "}",
+		4, "dtype, shape or data_offsets"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4,
+		"offsets in order"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8,
+		"begins at byte 4 of the data, the one before ends at 0"},
+	{"{" A ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}", 6,
+		"begins at byte 2"},
+	{"{" A ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}", 12,
+		"begins at byte 8"},
+	{"{" A "}", 3, "speaks of at least 4 bytes of data, the file holds 3"},
+	{"{" A "}", 5, "speaks of 4 bytes of data, the file holds 5"},
+	{"{" A ",\"b\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[4,13]}}", 8,
+		"at least 13 bytes"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
+		"does not take the 4 bytes"},
+	{"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,4294967296,"
+	 "4294967296],"
+	 "\"data_offsets\":[0,0]}}",
+		0, "does not take"},
+	{"{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+		"a known dtype"},
+	{"{\"__metadata__\":{\"a\":1}}", 0, "expected a string"},
+	{"{\"__metadata__\":{\"a\":null}}", 0, "expected a string"},
+	{"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0,
+		"metadata 'a' for the second"},
+	{"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ once"},
+	{"{\"\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
+		"a printable name"},
+	{"{\"a\\n\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
+		"a printable name"},
+	{"{\"a\x01\":1}", 0, "without control characters"},
+	{"{\"a\x80\":1}", 0, "text in UTF-8"},
+	{"{\"a\xc0\xaf\":1}", 0, "text in UTF-8"},
+	{"{\"a\xed\xa0\x80\":1}", 0, "text in UTF-8"},
+	{"{\"a\xf4\x90\x80\x80\":1}", 0, "text in UTF-8"},
+	{"{\"a\\ud800\":1}", 0, "a surrogate pair"},
+	{"{\"a\\udc00\":1}", 0, "a surrogate pair"},
+	{"{\"a\\ud800\\u0041\":1}", 0, "second half of a surrogate pair"},
+	{"{\"a\\u0000\":1}", 0, "not 0000"},
+	{"{\"a\\u00g0\":1}", 0, "hexadecimal"},
+	{"{\"a\\x41\":1}", 0, "an escape"},
+	{"{\"a\\", 0, "an escape"},
+	{"{\"a", 0, "the end of a string"},
+};
+
 static void malformed_headers_are_refused_with_the_place(void **state)
 {
-	static const struct {
-		const char *header;
-		size_t data;
-		const char *message;
-	} bad[] = {
-		{" {}", 0, "header byte 0: expected '{'"},
-		{"[]", 0, "expected '{'"},
-		{"{} x", 0, "header byte 3: expected nothing after"},
-		{"{" A, 4, "expected ',' or '}'"},
-		{"{" A ",}", 4, "expected a string"},
-		{"{" A "," A "}", 4, "tensor 'a' for the second time"},
-		{"{" A
-		 ",\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
-			8, "for the second time"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],"
-		 "\"shape\":[1]}}",
-			4, "each key once"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4,
-			"dtype, shape and data_offsets"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}"
-		 "}",
-			4, "dtype, shape or data_offsets"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4,
-			"offsets in order"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8,
-			"begins at byte 4 of the data, the one before ends at 0"},
-		{"{" A ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}",
-			6, "begins at byte 2"},
-		{"{" A
-		 ",\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
-			12, "begins at byte 8"},
-		{"{" A "}", 3, "speaks of at least 4 bytes of data, the file holds 3"},
-		{"{" A "}", 5, "speaks of 4 bytes of data, the file holds 5"},
-		{"{" A ",\"b\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[4,13]}}",
-			8, "at least 13 bytes"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
-			"does not take the 4 bytes"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,4294967296,"
-		 "4294967296],"
-		 "\"data_offsets\":[0,0]}}",
-			0, "does not take"},
-		{"{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-			"a known dtype"},
-		{"{\"__metadata__\":{\"a\":1}}", 0, "expected a string"},
-		{"{\"__metadata__\":{\"a\":null}}", 0, "expected a string"},
-		{"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0,
-			"metadata 'a' for the second"},
-		{"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ once"},
-		{"{\"\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
-			"a printable name"},
-		{"{\"a\\n\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
-			"a printable name"},
-		{"{\"a\x01\":1}", 0, "without control characters"},
-		{"{\"a\x80\":1}", 0, "text in UTF-8"},
-		{"{\"a\xc0\xaf\":1}", 0, "text in UTF-8"},
-		{"{\"a\xed\xa0\x80\":1}", 0, "text in UTF-8"},
-		{"{\"a\xf4\x90\x80\x80\":1}", 0, "text in UTF-8"},
-		{"{\"a\\ud800\":1}", 0, "a surrogate pair"},
-		{"{\"a\\udc00\":1}", 0, "a surrogate pair"},
-		{"{\"a\\ud800\\u0041\":1}", 0, "second half of a surrogate pair"},
-		{"{\"a\\u0000\":1}", 0, "not 0000"},
-		{"{\"a\\u00g0\":1}", 0, "hexadecimal"},
-		{"{\"a\\x41\":1}", 0, "an escape"},
-		{"{\"a\\", 0, "an escape"},
-		{"{\"a", 0, "the end of a string"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < SL_COUNT(bad); i++)
-		expect_bad(bad[i].header, bad[i].data, SL_E_FORMAT, bad[i].message);
+	for (size_t i = 0; i < SL_COUNT(malformed); i++)
+		expect_bad(malformed[i].header, malformed[i].data, SL_E_FORMAT,
+			malformed[i].message);
 }
 
 static void odd_numbers_are_refused(void **state)
