@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs run under plans, with made-up inputs. */
+#include "harness/graph_rig.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/rng.h"
+#include "harness/harness.h"
+#include "memory/policy/policy.h"
+
+#define TIER_BYTES ((uint64_t)64 << 20)
+#define LATE_NS 100000
+
+struct sl_program_tier sl_graph_rig_tier(enum sl_rig_tier tier)
+{
+	return (struct sl_program_tier){
+		.name = tier == SL_RIG_DISK ? "disk" : "host",
+		.bytes = TIER_BYTES,
+		.bytes_per_s = 2000000000,
+		.latency_ns = 1000,
+	};
+}
+
+/* Late by up to LATE_NS, now and then, without sleeping. */
+static void be_late(void *ctx, uint32_t value)
+{
+	const struct sl_graph_rig *r = ctx;
+	struct sl_rng_key key = {.seed = r->opts.seed, .stream = value};
+	uint32_t dice = sl_rng_u32(&key, r->step);
+	sl_ns until = sl_clock_now() + dice % LATE_NS;
+
+	while (dice % 3 == 0 && sl_clock_now() < until)
+		sched_yield();
+}
+
+static sl_status make_plan(struct sl_graph_rig *r)
+{
+	const struct sl_program_tier tier = sl_graph_rig_tier(r->opts.tier);
+
+	r->n_tiers = r->opts.tier != SL_RIG_NONE;
+	r->trace = SL_TRACE_INIT;
+	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, &r->trace));
+	return sl_policy_plan(
+		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan);
+}
+
+static sl_status take_memory(struct sl_graph_rig *r)
+{
+	struct sl_engine_opts o = {
+		.arena_bytes = (r->plan.peak + 4095) & ~(uint64_t)4095,
+		.tiers = r->tiers,
+		.n_tiers = r->n_tiers,
+		.bounce_offset = SL_NO_OFFSET,
+		.poison = r->opts.poison,
+		.delay = r->opts.delays ? be_late : NULL,
+		.delay_ctx = r,
+	};
+
+	if (r->opts.tier == SL_RIG_HOST)
+		SL_TRY(sl_tier_host_create(TIER_BYTES, &r->tiers[0]));
+	if (r->opts.tier == SL_RIG_DISK)
+		SL_TRY(sl_tier_disk_create(sl_test_path(""), TIER_BYTES, &r->tiers[0]));
+	if (r->n_tiers > 0)
+		o.bounce_offset = r->plan.value_offset[r->opts.program->n_persistent];
+	if (r->opts.width > 0)
+		SL_TRY(sl_pool_create(r->opts.width, &r->pool));
+	r->arena = sl_alloc_aligned(4096, o.arena_bytes);
+	if (r->arena == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no arena");
+	memset(r->arena, 0xab, o.arena_bytes);
+	o.arena = r->arena;
+	SL_TRY(sl_engine_create(&o, &r->engine));
+	return sl_engine_adopt(r->engine, &r->trace, &r->plan);
+}
+
+static double first_value(
+	const struct sl_init *init, const struct sl_rng_key *key, uint64_t i)
+{
+	if (init->kind == SL_INIT_CONST)
+		return init->value;
+	if (init->kind == SL_INIT_NORMAL)
+		return init->value * sl_rng_normal(key, i);
+	return 0;
+}
+
+static sl_status write_value(struct sl_graph_rig *r, uint32_t v)
+{
+	const struct sl_storage_info *info = &r->opts.program->storages[v];
+	const struct sl_rng_key key = {.seed = r->opts.seed,
+		.stream = sl_crc32c(0, info->name, strlen(info->name))};
+	size_t bytes = (size_t)info->used_bytes;
+	void *data = sl_calloc(1, bytes + 1);
+	sl_status st;
+
+	if (data == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no first values");
+	for (uint64_t i = 0; info->type.dtype == SL_F32 && i < bytes / sizeof(float); i++)
+		((float *)data)[i] = (float)first_value(&info->init, &key, i);
+	st = sl_engine_write(r->engine, v, 0, data, bytes);
+	sl_free(data);
+	return st;
+}
+
+sl_status sl_graph_rig_open(struct sl_graph_rig *r, const struct sl_graph_rig_opts *opts)
+{
+	*r = (struct sl_graph_rig){.opts = *opts, .fetched = SL_BUF_INIT, .finite = true};
+	SL_TRY(make_plan(r));
+	SL_TRY(take_memory(r));
+	for (uint32_t v = 0; v < opts->program->n_persistent; v++)
+		SL_TRY(write_value(r, v));
+	return SL_OK;
+}
+
+static void put(void *data, enum sl_dtype t, int64_t i, uint32_t dice, uint32_t bound)
+{
+	if (t == SL_F32)
+		((float *)data)[i] = 2 * sl_rng_unit(dice) - 1;
+	else if (t == SL_I32)
+		((int32_t *)data)[i] = (int32_t)(dice % bound);
+	else
+		((int64_t *)data)[i] = dice % bound;
+}
+
+static sl_status feed(void *ctx, const char *name, uint32_t part, void *data,
+	const struct sl_type *type)
+{
+	const struct sl_graph_rig *r = ctx;
+	const struct sl_rng_key key = {
+		.seed = r->opts.seed,
+		.stream = sl_crc32c(part, name, strlen(name)),
+		.step = (uint32_t)r->step,
+	};
+	int64_t n = sl_shape_count(&type->shape);
+	long bound = name[1] == '.' ? strtol(name + 2, NULL, 10) : 0;
+
+	for (int64_t i = 0; i < n; i++)
+		put(data, type->dtype, i, sl_rng_u32(&key, (uint64_t)i),
+			bound > 0 ? (uint32_t)bound : 1);
+	return SL_OK;
+}
+
+static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *data,
+	const struct sl_type *type)
+{
+	struct sl_graph_rig *r = ctx;
+	int64_t n = sl_shape_count(&type->shape);
+
+	for (int64_t i = 0; type->dtype == SL_F32 && i < n; i++)
+		r->finite = r->finite && isfinite(((const float *)data)[i]);
+	SL_TRY(sl_buf_printf(&r->fetched, "%s %u ", name, part));
+	return sl_buf_append(&r->fetched, data, sl_type_bytes(type));
+}
+
+static sl_status before(void *ctx, uint32_t op)
+{
+	return sl_engine_before(ctx, op);
+}
+
+static sl_status after(void *ctx, uint32_t op)
+{
+	return sl_engine_after(ctx, op);
+}
+
+sl_status sl_graph_rig_step(struct sl_graph_rig *r)
+{
+	const struct sl_hook hook = {.ctx = r->engine, .before = before, .after = after};
+	const struct sl_exec x = {
+		.program = r->opts.program,
+		.arena = r->arena,
+		.storage_offset = sl_engine_offsets(r->engine),
+		.workspace_offset = r->plan.workspace_offset,
+		.hooks = &hook,
+		.n_hooks = 1,
+		.run = {.seed = r->opts.seed,
+			.step = r->step,
+			.pool = r->pool,
+			.feed = feed,
+			.fetch = fetch,
+			.io_ctx = r},
+	};
+
+	sl_kernel_set_width(r->opts.width > 0 ? r->opts.width : 1);
+	SL_TRY(sl_exec_step(&x));
+	SL_TRY(sl_engine_end_step(r->engine));
+	r->step++;
+	return SL_OK;
+}
+
+sl_status sl_graph_rig_state(struct sl_graph_rig *r, struct sl_buf *out)
+{
+	sl_status st = SL_OK;
+
+	for (uint32_t v = 0; v < r->opts.program->n_persistent && st == SL_OK; v++) {
+		size_t bytes = (size_t)r->opts.program->storages[v].used_bytes;
+		void *data = sl_alloc(bytes);
+
+		if (data == NULL)
+			return SL_FAIL(SL_E_NOMEM, "no room for a value");
+		st = sl_engine_read(r->engine, v, 0, data, bytes);
+		if (st == SL_OK)
+			st = sl_buf_append(out, data, bytes);
+		sl_free(data);
+	}
+	return st;
+}
+
+void sl_graph_rig_close(struct sl_graph_rig *r)
+{
+	sl_engine_destroy(r->engine);
+	sl_tier_destroy(r->tiers[0]);
+	sl_pool_destroy(r->pool);
+	sl_free_aligned(r->arena);
+	sl_plan_finish(&r->plan);
+	sl_trace_finish(&r->trace);
+	sl_buf_finish(&r->fetched);
+	*r = (struct sl_graph_rig){0};
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random training graphs, each run with all memory it wants and again under budgets down
+ * to the least one: every bit must be the same. SEED=n runs that seed alone.
+ */
+#include "harness/graph_rig.h"
+#include "harness/harness.h"
+#include "harness/random_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory/policy/policy.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SEEDS 60
+#define WIDE_SEEDS 4
+#else
+#define SEEDS 500
+#define WIDE_SEEDS 16
+#endif
+#define STEPS 3
+#define DISK_EVERY 16 /* the others have a host tier */
+
+/* What a run leaves behind. */
+struct result {
+	struct sl_buf fetched, state;
+	uint64_t peak, swapped;
+	bool finite;
+};
+
+static void result_finish(struct result *r)
+{
+	sl_buf_finish(&r->fetched);
+	sl_buf_finish(&r->state);
+}
+
+static sl_status run(const struct sl_graph_rig_opts *opts, struct result *out)
+{
+	struct sl_graph_rig rig = {0};
+	struct sl_engine_stats stats;
+	sl_status st;
+
+	*out = (struct result){.state = SL_BUF_INIT};
+	SL_TRY_OUT(sl_graph_rig_open(&rig, opts));
+	for (int i = 0; i < STEPS; i++)
+		SL_TRY_OUT(sl_graph_rig_step(&rig));
+	SL_TRY_OUT(sl_graph_rig_state(&rig, &out->state));
+	sl_engine_stats(rig.engine, &stats);
+	out->finite = rig.finite;
+	out->peak = rig.plan.peak;
+	out->swapped = stats.swap_in_bytes + stats.swap_out_bytes;
+	out->fetched = rig.fetched;
+	rig.fetched = SL_BUF_INIT;
+	if (stats.peak_device_bytes > rig.plan.peak)
+		st = SL_FAIL(SL_E_NO, "the engine used more than its plan says");
+out:
+	sl_graph_rig_close(&rig);
+	return st;
+}
+
+static sl_status compare(const struct result *want, const struct result *got)
+{
+	if (want->fetched.len != got->fetched.len ||
+		memcmp(want->fetched.data, got->fetched.data, want->fetched.len) != 0)
+		return SL_FAIL(SL_E_NO, "outputs differ");
+	if (want->state.len != got->state.len ||
+		memcmp(want->state.data, got->state.data, want->state.len) != 0)
+		return SL_FAIL(SL_E_NO, "persistent values differ");
+	return SL_OK;
+}
+
+static sl_status run_and_compare(const struct sl_graph_rig_opts *opts,
+	const struct result *want, uint64_t *swapped)
+{
+	struct result got;
+	sl_status st = run(opts, &got);
+
+	if (st == SL_OK)
+		st = compare(want, &got);
+	if (st == SL_OK && swapped != NULL)
+		*swapped += got.swapped;
+	result_finish(&got);
+	return st == SL_OK ? st
+			   : sl_fail_prefix(st, "budget %llu, width %d",
+				     (unsigned long long)opts->budget, opts->width);
+}
+
+static sl_status least_budget(
+	const struct sl_program *p, enum sl_rig_tier tier, uint64_t *out)
+{
+	const struct sl_program_tier info = sl_graph_rig_tier(tier);
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_least_budget exact;
+	sl_status st;
+
+	SL_TRY_OUT(sl_program_trace(p, &info, 1, &t));
+	SL_TRY_OUT(sl_policy_least(sl_policy_find("belady"), &t, out));
+	SL_TRY_OUT(sl_trace_least_budget(&t, &exact));
+	if (*out != exact.bytes)
+		st = SL_FAIL(SL_E_NO, "belady needs %llu, the bound is %llu",
+			(unsigned long long)*out, (unsigned long long)exact.bytes);
+out:
+	sl_trace_finish(&t);
+	return st;
+}
+
+struct tally {
+	uint64_t ops, swapped;
+	int finite, graphs;
+};
+
+/* B*, and two between it and the unbudgeted peak. */
+static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
+	const struct result *want, struct tally *tally)
+{
+	struct sl_rng rng = {.key = {.seed = seed, .stream = 5}};
+	struct sl_graph_rig_opts o = {.program = p,
+		.policy = "belady",
+		.seed = seed,
+		.tier = seed % DISK_EVERY == 0 ? SL_RIG_DISK : SL_RIG_HOST,
+		.poison = true,
+		.delays = true};
+	uint64_t least, blocks;
+
+	SL_TRY(least_budget(p, o.tier, &least));
+	blocks = want->peak > least ? (want->peak - least) / 4096 : 0;
+	for (int i = 0; i < 3; i++) {
+		o.budget = least + (i > 0 ? sl_rng_below(&rng, blocks + 1) * 4096 : 0);
+		o.width = i;
+		SL_TRY(run_and_compare(&o, want, &tally->swapped));
+	}
+	return SL_OK;
+}
+
+static sl_status run_seed(uint64_t seed, struct tally *tally)
+{
+	const struct sl_random_graph_opts opts = {.seed = seed};
+	struct sl_graph *g = NULL;
+	struct sl_program *p = NULL;
+	struct result want = {0};
+	sl_status st;
+
+	SL_TRY_OUT(sl_random_graph(&opts, &g));
+	SL_TRY_OUT(sl_program_seal(g, 2, &p));
+	SL_TRY_OUT(run(&(struct sl_graph_rig_opts){.program = p,
+			       .policy = "keep",
+			       .budget = UINT64_MAX,
+			       .seed = seed},
+		&want));
+	SL_TRY_OUT(under_budgets(p, seed, &want, tally));
+	tally->ops += p->n_ops;
+	tally->finite += want.finite;
+	tally->graphs++;
+out:
+	result_finish(&want);
+	sl_program_destroy(p);
+	sl_graph_destroy(g);
+	return st;
+}
+
+static void budgets_change_no_bit(void **state)
+{
+	const char *only = getenv("SEED");
+	uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
+	uint64_t last = only != NULL ? first : SEEDS;
+	struct tally tally = {0};
+
+	(void)state;
+	for (uint64_t seed = first; seed <= last; seed++) {
+		sl_status st = run_seed(seed, &tally);
+
+		if (st != SL_OK)
+			fail_msg("SEED=%llu: %s: %s (%s)", (unsigned long long)seed,
+				sl_status_name(st), sl_last_error(),
+				sl_last_error_where());
+	}
+	print_message("%d graphs, %llu ops, %d all finite, %llu bytes swapped\n",
+		tally.graphs, (unsigned long long)tally.ops, tally.finite,
+		(unsigned long long)tally.swapped);
+	assert_true(tally.finite * 10 >= tally.graphs * 9);
+}
+
+static sl_status run_wide(uint64_t seed)
+{
+	const struct sl_random_graph_opts opts = {.seed = seed, .moves = 8, .scale = 12};
+	struct sl_graph_rig_opts o = {
+		.policy = "keep", .budget = UINT64_MAX, .seed = seed, .width = 1};
+	struct sl_graph *g = NULL;
+	struct sl_program *p = NULL;
+	struct result want = {0};
+	sl_status st;
+
+	SL_TRY_OUT(sl_random_graph(&opts, &g));
+	SL_TRY_OUT(sl_program_seal(g, 4, &p));
+	o.program = p;
+	SL_TRY_OUT(run(&o, &want));
+	for (o.width = 2; o.width <= 4; o.width += 2)
+		SL_TRY_OUT(run_and_compare(&o, &want, NULL));
+out:
+	result_finish(&want);
+	sl_program_destroy(p);
+	sl_graph_destroy(g);
+	return st;
+}
+
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1001; seed <= 1000 + WIDE_SEEDS; seed++) {
+		sl_status st = run_wide(seed);
+
+		if (st != SL_OK)
+			fail_msg("wide seed %llu: %s: %s (%s)", (unsigned long long)seed,
+				sl_status_name(st), sl_last_error(),
+				sl_last_error_where());
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(budgets_change_no_bit),
+		SL_TEST(the_number_of_threads_changes_no_bit),
+	};
+
+	return sl_test_run(tests, SL_COUNT(tests));
+}
