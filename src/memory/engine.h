@@ -28,8 +28,10 @@ struct sl_engine_opts {
 	uint32_t n_tiers;
 	struct sl_event_ring *events; /* may be NULL */
 	/* Bounce bytes for values that are not whole 4096-byte blocks: offset in the
-	 * arena of two 4096-byte blocks (one for each direction), or SL_NO_OFFSET if the
-	 * tiers need none. */
+	 * arena of two 4096-byte blocks (one for each direction) that no plan may use, or
+	 * SL_NO_OFFSET if the tiers need none. A trace may hold them as a value instead,
+	 * so that plans place them: persistent, immovable, 8192 bytes, named "bounce",
+	 * touched by no op; its place then counts and this field does not. */
 	uint64_t bounce_offset;
 	bool poison; /* tests: freed device bytes are filled with 0xAB */
 	/* tests: called on the copy thread before each copy, to delay it; may be NULL */

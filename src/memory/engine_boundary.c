@@ -71,23 +71,18 @@ void sl_engine_destroy(struct sl_engine *e)
 	sl_free(e);
 }
 
-/* Nothing of the plan may reach outside the arena or into the bounce blocks. */
-static sl_status check_device(const struct sl_engine *e, const char *what, uint32_t id,
-	uint64_t at, uint64_t bytes)
+/* Nothing of the plan may reach outside the arena or into reserved bounce blocks. */
+static sl_status check_device(const struct sl_engine *e, const struct sl_range *reserved,
+	const char *what, uint32_t id, const struct sl_range *r)
 {
-	struct sl_range r = {SL_TIER_DEVICE, at, bytes};
-	struct sl_range bounce = {
-		SL_TIER_DEVICE, e->opts.bounce_offset, 2 * (uint64_t)SL_TIER_MAX_ALIGN};
-	bool inside = at <= e->opts.arena_bytes && bytes <= e->opts.arena_bytes - at;
+	uint64_t most = e->opts.arena_bytes;
 
-	if (!inside ||
-		(e->opts.bounce_offset != SL_NO_OFFSET && sl_range_overlap(&r, &bounce)))
+	if (r->at > most || r->len > most - r->at || sl_range_overlap(r, reserved))
 		return SL_FAIL(SL_E_INVALID,
 			"plan: %s %u at device offset %llu does not fit the arena of "
 			"%llu bytes; "
 			"plan again for this budget",
-			what, id, (unsigned long long)at,
-			(unsigned long long)e->opts.arena_bytes);
+			what, id, (unsigned long long)r->at, (unsigned long long)most);
 	return SL_OK;
 }
 
@@ -107,21 +102,17 @@ static sl_status check_tier(
 	return SL_OK;
 }
 
-static sl_status check_places(const struct sl_engine *e, const struct sl_engine_pair *n)
+static sl_status check_born(const struct sl_engine *e, const struct sl_engine_pair *n)
 {
 	const struct sl_trace *t = n->trace;
 	const struct sl_plan *p = n->plan;
 
-	/* What is immovable never travels: it may be the bounce blocks themselves. */
 	for (uint32_t v = 0; v < t->n_values; v++) {
-		if (p->value_offset[v] != SL_NO_OFFSET && !t->values[v].immovable)
-			SL_TRY(check_device(
-				e, "value", v, p->value_offset[v], t->values[v].bytes));
-	}
-	for (uint32_t op = 0; op < t->n_ops; op++) {
-		if (t->ops[op].workspace_bytes > 0)
-			SL_TRY(check_device(e, "the workspace of op", op,
-				p->workspace_offset[op], t->ops[op].workspace_bytes));
+		struct sl_range r = {
+			SL_TIER_DEVICE, p->value_offset[v], t->values[v].bytes};
+
+		if (r.at != SL_NO_OFFSET)
+			SL_TRY(check_device(e, &n->reserved, "value", v, &r));
 	}
 	for (uint32_t i = 0; i < n->index.touch_first[t->n_ops]; i++) {
 		const struct sl_touch *x = &n->index.touches[i];
@@ -131,15 +122,60 @@ static sl_status check_places(const struct sl_engine *e, const struct sl_engine_
 			return SL_FAIL(SL_E_INVALID, "plan: v%u has no place; plan again",
 				x->value);
 	}
+	return SL_OK;
+}
+
+static sl_status check_places(const struct sl_engine *e, const struct sl_engine_pair *n)
+{
+	const struct sl_trace *t = n->trace;
+	const struct sl_plan *p = n->plan;
+
+	SL_TRY(check_born(e, n));
+	for (uint32_t op = 0; op < t->n_ops; op++) {
+		struct sl_range r = {SL_TIER_DEVICE, p->workspace_offset[op],
+			t->ops[op].workspace_bytes};
+
+		if (r.len > 0)
+			SL_TRY(check_device(
+				e, &n->reserved, "the workspace of op", op, &r));
+	}
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		const struct sl_action *a = &p->actions[i];
-		uint64_t bytes = t->values[n->index.root[a->value]].bytes;
+		struct sl_range r = {SL_TIER_DEVICE, a->offset,
+			t->values[n->index.root[a->value]].bytes};
 
 		if (a->kind == SL_ACTION_IN || a->kind == SL_ACTION_MOVE)
-			SL_TRY(check_device(e, "value", a->value, a->offset, bytes));
+			SL_TRY(check_device(e, &n->reserved, "value", a->value, &r));
 		if (a->kind == SL_ACTION_OUT)
-			SL_TRY(check_tier(e, a->value, a->tier, a->offset, bytes));
+			SL_TRY(check_tier(e, a->value, a->tier, a->offset, r.len));
 	}
+	return SL_OK;
+}
+
+/* A value that is the bounce blocks (engine.h), or those of the options, which no plan
+ * may use. */
+static sl_status find_bounce(const struct sl_engine *e, struct sl_engine_pair *n)
+{
+	const uint64_t bytes = 2 * (uint64_t)SL_TIER_MAX_ALIGN;
+
+	for (uint32_t i = 0; i < n->index.n_persistent; i++) {
+		uint32_t v = n->index.persistent[i];
+		const struct sl_trace_value *x = &n->trace->values[v];
+
+		if (!x->immovable || x->bytes != bytes || strcmp(x->name, "bounce") != 0)
+			continue;
+		n->bounce_offset = n->plan->value_offset[v];
+		if (n->bounce_offset % SL_TIER_MAX_ALIGN != 0)
+			return SL_FAIL(SL_E_INVALID,
+				"plan: the bounce blocks (v%u) are not at a multiple of "
+				"%u; plan "
+				"again",
+				v, SL_TIER_MAX_ALIGN);
+		return SL_OK;
+	}
+	n->bounce_offset = e->opts.bounce_offset;
+	if (n->bounce_offset != SL_NO_OFFSET)
+		n->reserved = (struct sl_range){SL_TIER_DEVICE, n->bounce_offset, bytes};
 	return SL_OK;
 }
 
@@ -210,6 +246,7 @@ static sl_status pair_init(struct sl_engine_pair *n, const struct sl_engine *e,
 		return SL_FAIL(SL_E_NOMEM, "no memory for the offsets of %u values",
 			t->n_values);
 	memset(n->offsets, 0xff, t->n_values * sizeof(*n->offsets));
+	SL_TRY(find_bounce(e, n));
 	SL_TRY(check_places(e, n));
 	SL_TRY(fill_start(e, n));
 	copy_residency(&n->now, &n->start);
@@ -257,6 +294,15 @@ static void publish_start(struct sl_engine *e)
 	}
 }
 
+/* The bounce blocks of the pair in force. */
+static void set_bounce(struct sl_engine *e)
+{
+	bool none = !e->pair.trace || e->pair.bounce_offset == SL_NO_OFFSET;
+
+	e->bounce = none ? NULL : e->opts.arena + e->pair.bounce_offset;
+	sl_engine_note_peak(e, &e->pair.reserved);
+}
+
 sl_status sl_engine_adopt(
 	struct sl_engine *e, const struct sl_trace *t, const struct sl_plan *p)
 {
@@ -274,14 +320,12 @@ sl_status sl_engine_adopt(
 	}
 	pair_finish(&e->pair);
 	e->pair = next;
-	if (e->opts.bounce_offset != SL_NO_OFFSET)
-		sl_engine_note_peak(
-			e, &(struct sl_range){SL_TIER_DEVICE, e->opts.bounce_offset,
-				   2 * (uint64_t)SL_TIER_MAX_ALIGN});
+	set_bounce(e);
 	publish_start(e);
 	return SL_OK;
 out:
 	pair_finish(&next);
+	set_bounce(e);
 	return st;
 }
 

@@ -39,6 +39,7 @@ struct hop {
 
 struct carry {
 	struct sl_engine *e;
+	const struct sl_engine_pair *next;
 	const struct sl_trace *trace;
 	struct spots have, want;
 	struct hop *hops;
@@ -167,11 +168,7 @@ static sl_status fill_want(struct carry *c, struct spot *w)
 /* Whether r touches anything that is needed or will be filled. */
 static bool is_taken(const struct carry *c, const struct sl_range *r)
 {
-	const struct sl_engine_opts *o = &c->e->opts;
-	struct sl_range bounce = {
-		SL_TIER_DEVICE, o->bounce_offset, 2 * (uint64_t)SL_TIER_MAX_ALIGN};
-
-	if (o->bounce_offset != SL_NO_OFFSET && sl_range_overlap(r, &bounce))
+	if (sl_range_overlap(r, &c->next->reserved))
 		return true;
 	for (size_t i = 0; i < c->have.n; i++) {
 		if (c->have.items[i].live && sl_range_overlap(&c->have.items[i].r, r))
@@ -336,13 +333,16 @@ static void poison_left(struct carry *c, size_t n_old)
 
 sl_status sl_engine_carry(struct sl_engine *e, const struct sl_engine_pair *next)
 {
-	struct carry c = {.e = e, .trace = next->trace};
+	struct carry c = {.e = e, .next = next, .trace = next->trace};
 	size_t n_old;
 	sl_status st;
 
 	SL_TRY_OUT(list_spots(e, &e->pair, &e->pair.now, &c.have));
 	SL_TRY_OUT(list_spots(e, next, &next->start, &c.want));
 	n_old = c.have.n;
+	/* Both plans' bounce blocks may lie where hops go; the staging block is idle now.
+	 */
+	e->bounce = e->staging;
 	SL_TRY_OUT(plan_hops(&c));
 	for (size_t i = 0; i < c.n_hops; i++) {
 		const struct hop *h = &c.hops[i];

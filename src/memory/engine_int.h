@@ -89,12 +89,16 @@ struct sl_engine_pair {
 	struct sl_residency start; /* as the plan's start says */
 	struct sl_residency now;
 	uint64_t *offsets; /* [n_values], aliases included */
+	uint64_t bounce_offset; /* SL_NO_OFFSET: none */
+	struct sl_range
+		reserved; /* of the bounce blocks, where the plan does not know them */
 };
 
 struct sl_engine {
 	struct sl_engine_opts opts;
 	struct sl_engine_pair pair;
 	uint8_t *staging; /* SL_TIER_CHUNK_BYTES */
+	uint8_t *bounce; /* two blocks of SL_TIER_MAX_ALIGN; NULL: none */
 	bool in_step;
 	bool broken;
 	uint64_t pending; /* sum of issued - seen */

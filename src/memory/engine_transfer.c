@@ -37,8 +37,7 @@ static sl_status move_bounced(struct sl_engine *e, struct sl_tier *t, bool in,
 	uint8_t *data, uint64_t at, size_t len)
 {
 	size_t align = sl_tier_align(t);
-	uint8_t *block =
-		e->opts.arena + e->opts.bounce_offset + (in ? SL_TIER_MAX_ALIGN : 0);
+	uint8_t *block = e->bounce + (in ? SL_TIER_MAX_ALIGN : 0);
 	sl_status st;
 
 	pthread_mutex_lock(&e->bounce_lock[in]);
@@ -65,7 +64,7 @@ sl_status sl_engine_transfer(struct sl_engine *e, const struct sl_copy *c)
 		whole = left & ~(align - 1);
 	if (whole > 0)
 		SL_TRY(move_aligned(t, c->in, data, at, whole));
-	if (left > whole && e->opts.bounce_offset == SL_NO_OFFSET)
+	if (left > whole && !e->bounce)
 		return SL_FAIL(SL_E_INVALID,
 			"v%u has %llu bytes at offset %llu: the %s tier takes whole "
 			"blocks of %zu "

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+
 #define HEAD "plan 1 budget=32768 policy=hand order=seal\n"
 #define BASE HEAD "place v0 region=P offset=0\nplace v1 region=P offset=4096\n"
 
@@ -95,11 +97,78 @@ static void a_value_slides_over_its_own_bytes(void **state)
 	sl_hand_close(&r);
 }
 
+/* 100 bytes are no whole block of the disk; the bounce blocks are a value that plans
+ * place. */
+static const char bounce_text[] =
+	"trace 1\n"
+	"job 0 name=bounce iterations=0\n"
+	"tier disk bytes=65536\n"
+	"link device disk bytes_per_s=1 latency_ns=0 duplex=full\n"
+	"link disk device bytes_per_s=1 latency_ns=0 duplex=full\n"
+	"value v0 bytes=100 align=64 class=param alias=- version=0 immovable=0 "
+	"external=0 name=w\n"
+	"value v1 bytes=8192 align=4096 class=const alias=- version=0 immovable=1 "
+	"external=0 "
+	"name=bounce\n"
+	"op 0 kind=first scope=- device=0 stream=0 dur_ns=1 workspace=0 in=v0 out=- "
+	"mutates=- "
+	"pure=1\n";
+
+#define ODD_MOVES \
+	"before 0 delay_ns=0 in v0 tier=disk channel=1 offset=24640\n" \
+	"after 0 delay_ns=0 drop-clean v0\n"
+
+static void bounce_blocks_may_be_a_value_that_plans_place(void **state)
+{
+	struct sl_tier *disk = NULL;
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_plan p[2] = {SL_PLAN_INIT, SL_PLAN_INIT};
+	struct sl_engine *e = NULL;
+	uint8_t bytes[100], *arena = sl_alloc_aligned(4096, 32768);
+	static const char *const texts[] = {
+		HEAD
+		"place v1 region=P offset=0\nstart v0 tier=disk offset=4096\n" ODD_MOVES,
+		HEAD
+		"place v1 region=P offset=8192\nstart v0 tier=disk offset=0\n" ODD_MOVES,
+	};
+
+	(void)state;
+	memset(bytes, 5, sizeof(bytes));
+	sl_assert_ok(sl_tier_disk_create(sl_test_path(""), 65536, &disk));
+	sl_assert_ok(sl_engine_create(&(struct sl_engine_opts){.arena = arena,
+					      .arena_bytes = 32768,
+					      .tiers = &disk,
+					      .n_tiers = 1,
+					      .bounce_offset = SL_NO_OFFSET,
+					      .poison = true},
+		&e));
+	sl_assert_ok(sl_trace_parse("trace", bounce_text, strlen(bounce_text), &t));
+	for (size_t i = 0; i < 2; i++) {
+		sl_assert_ok(
+			sl_plan_parse("plan", texts[i], strlen(texts[i]), &t, &p[i]));
+		sl_assert_ok(sl_engine_adopt(e, &t, &p[i]));
+		if (i == 0)
+			sl_assert_ok(sl_engine_write(e, 0, 0, bytes, sizeof(bytes)));
+		sl_assert_ok(sl_engine_before(e, 0));
+		assert_memory_equal(
+			arena + sl_engine_offsets(e)[0], bytes, sizeof(bytes));
+		sl_assert_ok(sl_engine_after(e, 0));
+		sl_assert_ok(sl_engine_end_step(e));
+	}
+	sl_engine_destroy(e);
+	sl_tier_destroy(disk);
+	sl_plan_finish(&p[0]);
+	sl_plan_finish(&p[1]);
+	sl_trace_finish(&t);
+	sl_free_aligned(arena);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(adopting_the_same_places_copies_nothing),
 		SL_TEST(values_that_change_places_on_a_full_device_need_a_tier),
+		SL_TEST(bounce_blocks_may_be_a_value_that_plans_place),
 		SL_TEST(a_value_slides_over_its_own_bytes),
 	};
 
