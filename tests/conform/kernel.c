@@ -263,6 +263,48 @@ static void empty_shapes_are_as_in_the_reference(void **state)
 	each_kernel(check_empty, false);
 }
 
+/* Nodes that build and then fail: a label or an index out of range. */
+static sl_status check_failure(const struct sl_op_case *c, const struct sl_kernel *kernel)
+{
+	struct both x = {.c = c, .kernel = kernel};
+	char want[512] = "";
+	sl_status st = SL_OK;
+
+	if (sl_node_run_init(&x.got, c) == SL_OK &&
+		(!kernel->accepts || kernel->accepts(&x.got.info))) {
+		sl_status code = sl_node_run_do(&x.got, &sl_kernel_ref, NULL, -1);
+		snprintf(want, sizeof(want), "%s", sl_last_error());
+		sl_status got = sl_node_run_do(&x.got, kernel, NULL, -1);
+		/* Some are wrong in f64 only. */
+		if (code != SL_OK && (got != code || strcmp(want, sl_last_error()) != 0))
+			st = SL_FAIL(SL_E_NO, "%s; the reference says %s",
+				sl_status_name(got), want);
+	}
+	sl_node_run_finish(&x.got);
+	return st;
+}
+
+static void failures_say_what_the_reference_says(void **state)
+{
+	struct sl_op_cases cases = read_cases();
+	const struct sl_kernel *k;
+	int failed = 0;
+
+	(void)state;
+	for (size_t n = 0; (k = sl_kernel_at(n)) != NULL; n++) {
+		for (size_t i = 0; i < cases.n; i++) {
+			const struct sl_op_case *c = &cases.items[i];
+			if (c->error == SL_OK || strcmp(c->op->name, k->op) != 0 ||
+				check_failure(c, k) == SL_OK)
+				continue;
+			failed++;
+			print_error("%s on %s: %s\n", k->name, c->where, sl_last_error());
+		}
+	}
+	sl_op_cases_finish(&cases);
+	assert_int_equal(failed, 0);
+}
+
 static void the_best_kernel_is_chosen_and_the_reference_is_never_missing(void **state)
 {
 	struct sl_op_cases cases = read_cases();
@@ -295,6 +337,7 @@ int main(void)
 		SL_TEST(a_result_may_take_the_bytes_of_an_allowed_input),
 		SL_TEST(nan_and_infinity_pass_as_in_the_reference),
 		SL_TEST(empty_shapes_are_as_in_the_reference),
+		SL_TEST(failures_say_what_the_reference_says),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
