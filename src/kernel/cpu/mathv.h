@@ -8,7 +8,7 @@
 /*
  * Elementary functions in f32 without branches or calls, so that loops over them
  * vectorise. The same bits whatever the vector's width. Within 2 units in the last place
- * of the true value (tanh 4; the normal distribution's tail 6, farther out 1e-5 of it),
+ * of the true value (tanh 4; the normal distribution's tail 8, farther out 1e-5 of it),
  * also at infinities, NaN, overflow and subnormal results.
  */
 
