@@ -164,9 +164,8 @@ static sl_status check_request(struct sl_data *d, const struct sl_data_request *
 		r->count > d->info.count[r->split] ||
 		r->first > d->info.count[r->split] - r->count)
 		return SL_FAIL(SL_E_INVALID,
-			"samples %lld to %lld of the %s split, which has %lld",
-			(long long)r->first, (long long)r->first + (long long)r->count,
-			sl_split_name(r->split),
+			"%lld samples from number %lld of the %s split, which has %lld",
+			(long long)r->count, (long long)r->first, sl_split_name(r->split),
 			(unsigned)r->split < SL_SPLIT_COUNT
 				? (long long)d->info.count[r->split]
 				: 0);

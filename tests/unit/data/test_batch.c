@@ -154,7 +154,7 @@ static void a_failure_ahead_comes_when_asked_for(void **state)
 	sl_assert_ok(sl_prefetch_create(d, &p));
 	sl_assert_ok(sl_prefetch_batch(p, &good, &bad, x, y));
 	sl_assert_fails(sl_prefetch_batch(p, &bad, &good, x, y), SL_E_INVALID,
-		"samples 30 to 38 of the train split");
+		"8 samples from number 30 of the train split");
 	sl_assert_ok(sl_prefetch_batch(p, &good, &bad, x, y));
 	sl_prefetch_destroy(p);
 	sl_data_close(d);

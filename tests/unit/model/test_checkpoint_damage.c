@@ -7,7 +7,8 @@ static void expect_refused(const char *data, size_t len)
 	struct sl_st_file f;
 	struct sl_checkpoint_info got;
 
-	/* Thousands of files: a new one each, since file systems flush one that was truncated. */
+	/* Thousands of files: a new one each, since file systems flush one that was
+	 * truncated. */
 	(void)unlink(sl_test_path("bad"));
 	FILE *out = fopen(sl_test_path("bad"), "wb");
 	assert_non_null(out);
