@@ -2,14 +2,11 @@
 /* Programs run under plans, with made-up inputs. */
 #include "harness/graph_rig.h"
 
-#include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "base/rng.h"
 #include "harness/harness.h"
 #include "memory/policy/policy.h"
@@ -32,7 +29,7 @@ static void be_late(void *ctx, uint32_t value)
 {
 	const struct sl_graph_rig *r = ctx;
 	struct sl_rng_key key = {.seed = r->opts.seed, .stream = value};
-	uint32_t dice = sl_rng_u32(&key, r->step);
+	uint32_t dice = sl_rng_u32(&key, r->io.step);
 	sl_ns until = sl_clock_now() + dice % LATE_NS;
 
 	while (dice % 3 == 0 && sl_clock_now() < until)
@@ -79,82 +76,29 @@ static sl_status take_memory(struct sl_graph_rig *r)
 	return sl_engine_adopt(r->engine, &r->trace, &r->plan);
 }
 
-static double first_value(
-	const struct sl_init *init, const struct sl_rng_key *key, uint64_t i)
-{
-	if (init->kind == SL_INIT_CONST)
-		return init->value;
-	if (init->kind == SL_INIT_NORMAL)
-		return init->value * sl_rng_normal(key, i);
-	return 0;
-}
-
 static sl_status write_value(struct sl_graph_rig *r, uint32_t v)
 {
 	const struct sl_storage_info *info = &r->opts.program->storages[v];
-	const struct sl_rng_key key = {.seed = r->opts.seed,
-		.stream = sl_crc32c(0, info->name, strlen(info->name))};
-	size_t bytes = (size_t)info->used_bytes;
-	void *data = sl_calloc(1, bytes + 1);
+	void *data = sl_calloc(1, (size_t)info->used_bytes + 1);
 	sl_status st;
 
 	if (data == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no first values");
-	for (uint64_t i = 0; info->type.dtype == SL_F32 && i < bytes / sizeof(float); i++)
-		((float *)data)[i] = (float)first_value(&info->init, &key, i);
-	st = sl_engine_write(r->engine, v, 0, data, bytes);
+	sl_graph_io_first(&r->io, info, data);
+	st = sl_engine_write(r->engine, v, 0, data, (size_t)info->used_bytes);
 	sl_free(data);
 	return st;
 }
 
 sl_status sl_graph_rig_open(struct sl_graph_rig *r, const struct sl_graph_rig_opts *opts)
 {
-	*r = (struct sl_graph_rig){.opts = *opts, .fetched = SL_BUF_INIT, .finite = true};
+	*r = (struct sl_graph_rig){.opts = *opts,
+		.io = {.seed = opts->seed, .fetched = SL_BUF_INIT, .finite = true}};
 	SL_TRY(make_plan(r));
 	SL_TRY(take_memory(r));
 	for (uint32_t v = 0; v < opts->program->n_persistent; v++)
 		SL_TRY(write_value(r, v));
 	return SL_OK;
-}
-
-static void put(void *data, enum sl_dtype t, int64_t i, uint32_t dice, uint32_t bound)
-{
-	if (t == SL_F32)
-		((float *)data)[i] = 2 * sl_rng_unit(dice) - 1;
-	else if (t == SL_I32)
-		((int32_t *)data)[i] = (int32_t)(dice % bound);
-	else
-		((int64_t *)data)[i] = dice % bound;
-}
-
-static sl_status feed(void *ctx, const char *name, uint32_t part, void *data,
-	const struct sl_type *type)
-{
-	const struct sl_graph_rig *r = ctx;
-	const struct sl_rng_key key = {
-		.seed = r->opts.seed,
-		.stream = sl_crc32c(part, name, strlen(name)),
-		.step = (uint32_t)r->step,
-	};
-	int64_t n = sl_shape_count(&type->shape);
-	long bound = name[1] == '.' ? strtol(name + 2, NULL, 10) : 0;
-
-	for (int64_t i = 0; i < n; i++)
-		put(data, type->dtype, i, sl_rng_u32(&key, (uint64_t)i),
-			bound > 0 ? (uint32_t)bound : 1);
-	return SL_OK;
-}
-
-static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *data,
-	const struct sl_type *type)
-{
-	struct sl_graph_rig *r = ctx;
-	int64_t n = sl_shape_count(&type->shape);
-
-	for (int64_t i = 0; type->dtype == SL_F32 && i < n; i++)
-		r->finite = r->finite && isfinite(((const float *)data)[i]);
-	SL_TRY(sl_buf_printf(&r->fetched, "%s %u ", name, part));
-	return sl_buf_append(&r->fetched, data, sl_type_bytes(type));
 }
 
 static sl_status before(void *ctx, uint32_t op)
@@ -178,17 +122,17 @@ sl_status sl_graph_rig_step(struct sl_graph_rig *r)
 		.hooks = &hook,
 		.n_hooks = 1,
 		.run = {.seed = r->opts.seed,
-			.step = r->step,
+			.step = r->io.step,
 			.pool = r->pool,
-			.feed = feed,
-			.fetch = fetch,
-			.io_ctx = r},
+			.feed = sl_graph_io_feed,
+			.fetch = sl_graph_io_fetch,
+			.io_ctx = &r->io},
 	};
 
 	sl_kernel_set_width(r->opts.width > 0 ? r->opts.width : 1);
 	SL_TRY(sl_exec_step(&x));
 	SL_TRY(sl_engine_end_step(r->engine));
-	r->step++;
+	r->io.step++;
 	return SL_OK;
 }
 
@@ -218,6 +162,6 @@ void sl_graph_rig_close(struct sl_graph_rig *r)
 	sl_free_aligned(r->arena);
 	sl_plan_finish(&r->plan);
 	sl_trace_finish(&r->trace);
-	sl_buf_finish(&r->fetched);
+	sl_buf_finish(&r->io.fetched);
 	*r = (struct sl_graph_rig){0};
 }

@@ -25,6 +25,20 @@ struct sl_graph_rig_opts {
 	bool poison; /* freed bytes are overwritten */
 };
 
+/* What feeding and fetching know. */
+struct sl_graph_io {
+	uint64_t seed, step;
+	struct sl_buf fetched; /* all outputs of all steps, in the order they came */
+	bool finite; /* so were all fetched numbers */
+};
+sl_status sl_graph_io_feed(void *ctx, const char *name, uint32_t part, void *data,
+	const struct sl_type *type);
+sl_status sl_graph_io_fetch(void *ctx, const char *name, uint32_t part, const void *data,
+	const struct sl_type *type);
+/* The first contents of a persistent value: bytes of it. */
+void sl_graph_io_first(
+	const struct sl_graph_io *io, const struct sl_storage_info *info, void *data);
+
 struct sl_graph_rig {
 	struct sl_graph_rig_opts opts;
 	struct sl_trace trace;
@@ -34,9 +48,7 @@ struct sl_graph_rig {
 	uint8_t *arena;
 	struct sl_engine *engine;
 	struct sl_pool *pool;
-	uint64_t step;
-	struct sl_buf fetched; /* all outputs of all steps, in the order they came */
-	bool finite; /* so were all fetched numbers */
+	struct sl_graph_io io;
 };
 
 /* The tier a budget implies here: large and fast, so that plans use it freely. */
@@ -48,5 +60,13 @@ SL_NODISCARD sl_status sl_graph_rig_step(struct sl_graph_rig *r);
 /* All persistent values, appended in order. */
 SL_NODISCARD sl_status sl_graph_rig_state(struct sl_graph_rig *r, struct sl_buf *out);
 void sl_graph_rig_close(struct sl_graph_rig *r); /* a zeroed one is fine */
+
+/*
+ * The same program with no memory shared at all: each value has a buffer of its own, so
+ * that an op that overwrites what is still needed shows. Runs `steps` steps and leaves
+ * outputs in io->fetched and persistent values in *state.
+ */
+SL_NODISCARD sl_status sl_graph_twin(const struct sl_graph *g, const struct sl_program *p,
+	int steps, struct sl_graph_io *io, struct sl_buf *state);
 
 #endif

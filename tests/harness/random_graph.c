@@ -40,7 +40,7 @@ static sl_val make_loss(struct sl_random_maker *m)
 {
 	struct sl_graph *g = m->g;
 	const struct sl_cross_entropy_attr attr = {
-		.ignore_index = 1, .has_ignore = sl_random_die(m, 3) == 0};
+		.ignore_index = 1, .has_ignore = sl_random_die(m, 12) == 0};
 	sl_val labels = input(m, "i.5.y", SL_I64, &SL_SHAPE(TEMPLATE_BATCH), true);
 	sl_val target =
 		input(m, "f.0.z", SL_F32, &SL_SHAPE(TEMPLATE_BATCH, TARGETS), true);
