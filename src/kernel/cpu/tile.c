@@ -12,7 +12,8 @@
  */
 #define PLAIN __attribute__((no_sanitize("address")))
 
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
+typedef float lanes
+	__attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
 /*
  * `rows` rows from i and `vectors` vectors of columns from j; both are constants where
@@ -85,13 +86,52 @@ void sl_tile_mul(const struct sl_tile *t)
 		columns_rest(t, j);
 }
 
+/* Lanes of both in turn: of their first halves, of their second halves. */
+#define LOW(a, b) \
+	__builtin_shufflevector( \
+		a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b) \
+	__builtin_shufflevector( \
+		a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+/* One perfect shuffle of 16 rows; four of them transpose (Stone, 1971). */
+static inline __attribute__((always_inline)) PLAIN void shuffle(
+	const lanes in[LANES], lanes out[LANES])
+{
+	for (int i = 0; i < LANES / 2; i++) {
+		out[2 * i] = LOW(in[i], in[i + LANES / 2]);
+		out[2 * i + 1] = HIGH(in[i], in[i + LANES / 2]);
+	}
+}
+
+PLAIN static void transpose16(
+	const float *from, int64_t from_row, float *to, int64_t to_row)
+{
+	lanes a[LANES];
+	lanes b[LANES];
+
+	for (int i = 0; i < LANES; i++)
+		a[i] = *(const lanes *)(from + i * from_row);
+	shuffle(a, b);
+	shuffle(b, a);
+	shuffle(a, b);
+	shuffle(b, a);
+	for (int i = 0; i < LANES; i++)
+		*(lanes *)(to + i * to_row) = a[i];
+}
+
 void sl_tile_transpose(const float *from, int64_t from_row, int64_t rows, int64_t columns,
 	float *to, int64_t to_row)
 {
-	for (int64_t i = 0; i < rows; i += LANES) {
-		int64_t end = i + LANES < rows ? i + LANES : rows;
-		for (int64_t j = 0; j < columns; j++)
-			for (int64_t r = i; r < end; r++)
-				to[j * to_row + r] = from[r * from_row + j];
-	}
+	int64_t whole_rows = rows / LANES * LANES;
+	int64_t whole_columns = columns / LANES * LANES;
+
+	for (int64_t i = 0; i < whole_rows; i += LANES)
+		for (int64_t j = 0; j < whole_columns; j += LANES)
+			transpose16(from + i * from_row + j, from_row,
+				to + j * to_row + i, to_row);
+	/* What is left on the right, and below. */
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+			to[j * to_row + i] = from[i * from_row + j];
 }

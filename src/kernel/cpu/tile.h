@@ -21,7 +21,10 @@ struct sl_tile {
 
 void sl_tile_mul(const struct sl_tile *t);
 
-/* to[j * to_row + i] = from[i * from_row + j] for i < rows, j < columns. */
+/*
+ * to[j * to_row + i] = from[i * from_row + j] for i < rows, j < columns; any elements of
+ * 4 bytes, whose bits are kept.
+ */
 void sl_tile_transpose(const float *from, int64_t from_row, int64_t rows, int64_t columns,
 	float *to, int64_t to_row);
 

@@ -16,6 +16,7 @@
 
 #include "graph/op_attr.h"
 #include "kernel/cpu/collapse.h"
+#include "kernel/cpu/tile.h"
 
 #define TILE 16
 
@@ -148,6 +149,12 @@ static void tiles_range(
 		int64_t n = w->dim[1] - first < TILE ? w->dim[1] - first : TILE;
 		int64_t at[2];
 		sl_collapsed_at(w, t / along * w->dim[1] + first, at);
+		if (job->bytes == sizeof(float) && w->stride[1][0] == 1) {
+			sl_tile_transpose((const float *)(const void *)job->from + at[0],
+				w->stride[0][0], w->dim[0], n,
+				(float *)(void *)job->to + at[1], w->stride[1][1]);
+			continue;
+		}
 		for (int64_t i = 0; i < w->dim[0]; i++) {
 			int64_t from = at[0] + i * w->stride[0][0];
 			int64_t to = at[1] + i * w->stride[1][0];
