@@ -90,6 +90,13 @@ static void special_values_behave(void **state)
 	assert_true(sl_logf(0) == -inf && isnan(sl_logf(-1)) && sl_logf(inf) == inf);
 	assert_true(isnan(sl_logf(NAN)) && sl_logf(1) == 0 && isnan(sl_logf(-inf)));
 	assert_true(sl_tanhf(inf) == 1 && sl_tanhf(-inf) == -1 && isnan(sl_tanhf(NAN)));
+}
+
+static void special_values_of_activations_behave(void **state)
+{
+	(void)state;
+	const float inf = INFINITY;
+
 	assert_true(sl_sigmoidf(inf) == 1 && sl_sigmoidf(-inf) == 0);
 	assert_true(
 		sl_geluf(inf) == inf && isnan(sl_geluf(-inf)) && isnan(sl_geluf(NAN)));
@@ -107,6 +114,7 @@ int main(void)
 		SL_TEST(the_hyperbolic_tangent_is_within_four_units),
 		SL_TEST(the_tail_of_the_normal_distribution_keeps_its_digits),
 		SL_TEST(special_values_behave),
+		SL_TEST(special_values_of_activations_behave),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
