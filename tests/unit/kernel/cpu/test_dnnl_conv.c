@@ -2,15 +2,14 @@
 #include "harness/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "harness/kernel_case.h"
 #include "kernel/cpu/dnnl.h"
 #include "sluice/ops.h"
 
 extern const struct sl_op sl_op_conv2d, sl_op_conv2d_dx, sl_op_conv2d_dw;
-extern const struct sl_kernel sl_kernel_dnnl_conv2d, sl_kernel_dnnl_conv2d_dx,
-	sl_kernel_dnnl_conv2d_dw, sl_kernel_dnnl_point_conv2d,
-	sl_kernel_dnnl_point_conv2d_dx, sl_kernel_dnnl_point_conv2d_dw;
+extern const struct sl_kernel sl_kernel_dnnl_conv2d;
 
 static void need_library(void)
 {
@@ -39,6 +38,7 @@ static const struct layer layers[] = {
 	{2, 12, 7, 7, 12, {3, 3}, ATTR(1, 1, 1, 1, 1, 1, 1, 1, 12)},
 	{2, 32, 9, 9, 32, {5, 5}, ATTR(2, 2, 2, 2, 2, 2, 1, 1, 32)},
 	{2, 6, 7, 7, 12, {3, 3}, ATTR(1, 1, 1, 1, 1, 1, 1, 1, 3)},
+	{3, 5, 11, 40, 10, {3, 4}, ATTR(2, 3, 4, 2, 0, 5, 2, 3, 5)},
 	{2, 32, 6, 6, 64, {3, 3}, ATTR(1, 1, 1, 1, 1, 1, 1, 1, 2)},
 	{2, 24, 6, 5, 10, {1, 1}, ATTR(1, 1, 0, 0, 0, 0, 1, 1, 1)},
 	{2, 24, 7, 5, 10, {1, 1}, ATTR(2, 2, 0, 0, 0, 0, 1, 1, 1)},
@@ -89,13 +89,15 @@ static struct grad_attr grad_attr(const struct layer *l, const struct sl_shape *
 
 typedef void (*case_fn)(struct sl_case *k, const struct sl_kernel *kernel, void *ctx);
 
-/* The general kernel, and the one for 1 x 1 where it accepts. */
-static void with_kernels(struct sl_case *k, const struct sl_kernel *general,
-	const struct sl_kernel *point, case_fn fn, void *ctx)
+/* Each row of the table that accepts the node. */
+static void with_kernels(struct sl_case *k, case_fn fn, void *ctx)
 {
-	fn(k, general, ctx);
-	if (point->accepts(&k->node))
-		fn(k, point, ctx);
+	const struct sl_kernel *kernel;
+
+	for (size_t i = 0; (kernel = sl_kernel_at(i)) != NULL; i++)
+		if (strcmp(kernel->op, k->node.op->name) == 0 &&
+			kernel->accepts(&k->node))
+			fn(k, kernel, ctx);
 }
 
 static void with_forward(const struct layer *l, bool bias, case_fn fn, void *ctx)
@@ -106,7 +108,7 @@ static void with_forward(const struct layer *l, bool bias, case_fn fn, void *ctx
 	struct sl_case k;
 
 	sl_case_init(&k, &sl_op_conv2d, &l->attr, in, 3);
-	with_kernels(&k, &sl_kernel_dnnl_conv2d, &sl_kernel_dnnl_point_conv2d, fn, ctx);
+	with_kernels(&k, fn, ctx);
 	sl_case_finish(&k);
 }
 
@@ -117,8 +119,7 @@ static void with_dx(const struct layer *l, case_fn fn, void *ctx)
 	struct sl_case k;
 
 	sl_case_init(&k, &sl_op_conv2d_dx, &attr, (struct sl_shape[]){s.y, s.w}, 2);
-	with_kernels(
-		&k, &sl_kernel_dnnl_conv2d_dx, &sl_kernel_dnnl_point_conv2d_dx, fn, ctx);
+	with_kernels(&k, fn, ctx);
 	sl_case_finish(&k);
 }
 
@@ -129,8 +130,7 @@ static void with_dw(const struct layer *l, case_fn fn, void *ctx)
 	struct sl_case k;
 
 	sl_case_init(&k, &sl_op_conv2d_dw, &attr, (struct sl_shape[]){s.x, s.y}, 2);
-	with_kernels(
-		&k, &sl_kernel_dnnl_conv2d_dw, &sl_kernel_dnnl_point_conv2d_dw, fn, ctx);
+	with_kernels(&k, fn, ctx);
 	sl_case_finish(&k);
 }
 
