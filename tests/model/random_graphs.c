@@ -54,8 +54,10 @@ static sl_status run(const struct sl_graph_rig_opts *opts, struct result *out)
 	out->swapped = stats.swap_in_bytes + stats.swap_out_bytes;
 	out->fetched = rig.io.fetched;
 	rig.io.fetched = SL_BUF_INIT;
-	if (stats.peak_device_bytes > rig.plan.peak)
-		st = SL_FAIL(SL_E_NO, "the engine used more than its plan says");
+	if (stats.peak_device_bytes != rig.plan.peak)
+		st = SL_FAIL(SL_E_NO, "the engine used %llu bytes, its plan says %llu",
+			(unsigned long long)stats.peak_device_bytes,
+			(unsigned long long)rig.plan.peak);
 out:
 	sl_graph_rig_close(&rig);
 	return st;
