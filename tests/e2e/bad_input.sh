@@ -53,7 +53,8 @@ refuses 3 "budget" "plan prints its table and exits 3" plan lenet5 --batch 64 --
 grep -q belady "$work/out" && ok "the table is there" || not_ok "the table is there"
 
 # Folders of the disk tier.
-tight="lenet5 --batch 64 --steps 3 --budget 1MiB"
+run plan lenet5 --batch 64 --budget 1GiB --json
+tight="lenet5 --batch 64 --steps 3 --budget $(field least_budget_bytes)"
 refuses 2 "RAM" "tmpfs as the disk tier" train $tight --disk /dev/shm
 refuses 4 "" "a disk folder that is not there" train $tight --disk $work/none
 refuses 3 "" "no disk tier at all" train $tight --disk none
@@ -74,7 +75,7 @@ refuses 4 "flip" "a checkpoint with a flipped byte" train $small --resume $work/
 refuses 4 "" "a checkpoint of another model" train mlp --batch 8 --steps 3 --resume $work/good.safetensors
 
 # A full disk, by a limit on file size.
-(ulimit -f 64; "$sluice" train lenet5 --batch 64 --steps 3 --budget 1MiB >"$work/out" 2>"$work/err")
+(ulimit -f 64; "$sluice" train $tight >"$work/out" 2>"$work/err")
 [ $? = 6 ] && ok "a disk tier that is full" || not_ok "a disk tier that is full"
 (ulimit -f 64; "$sluice" train $small --save "$work/good.safetensors" >"$work/out" 2>"$work/err")
 [ $? = 6 ] && ok "a full disk under a checkpoint" || not_ok "a full disk under a checkpoint"

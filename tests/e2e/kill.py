@@ -5,8 +5,16 @@ import json, os, random, signal, subprocess, sys, tempfile, time
 
 SLUICE = os.environ.get("SLUICE", "build/sluice")
 KILLS = int(os.environ.get("KILLS", "12"))
-BASE = ["train", "lenet5", "--batch", "32", "--seed", "3", "--steps", "40", "--clip", "1",
-        "--budget", "1MiB", "--json"]
+MODEL = ["lenet5", "--batch", "32", "--clip", "1"]
+
+
+def least_budget():
+    out = subprocess.run([SLUICE, "plan"] + MODEL + ["--budget", "1GiB", "--json"],
+                         capture_output=True, text=True, check=True)
+    return str(json.loads(out.stdout.splitlines()[-1])["least_budget_bytes"])
+
+
+BASE = ["train"] + MODEL + ["--seed", "3", "--steps", "40", "--budget", least_budget(), "--json"]
 
 
 def digest(extra):
