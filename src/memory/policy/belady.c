@@ -8,8 +8,8 @@
  * moved to earlier positions (belady_hoist.c). The iteration has to end as it began, so
  * the set K of persistent values that are on the device at the boundary is chosen first:
  * an iteration that begins with everything below shows what would stay; that set, the
- * part of it that never left in a second iteration, and none are tried, and the plan that
- * copies the fewest bytes wins.
+ * part of it that never left in a second iteration, and none are tried, each in three
+ * styles of eviction, and the plan of the lowest price wins.
  *
  * Departures from Belady: sizes differ, so this is a heuristic and not optimal; values
  * under a page are evicted last; persistent values have their next use in the next
@@ -146,12 +146,12 @@ static bool pack_homes(
 struct search {
 	const struct sl_belady_env *env;
 	struct sl_plan best;
-	uint64_t best_cost;
+	struct sl_plan_price best_price;
 	bool *chosen; /* K of the next attempt */
 	bool *stayed; /* on the device as the ops of the last attempt had run */
 	bool *never_left; /* those of them that were not evicted */
 	uint64_t *home;
-	bool found, infeasible;
+	bool found;
 };
 
 static void harvest(struct search *f, const struct sl_belady_sim *s)
@@ -164,46 +164,55 @@ static void harvest(struct search *f, const struct sl_belady_sim *s)
 	}
 }
 
-/* Moves cost a pass through DRAM, copies one through a tier: weighed one to four. */
-static uint64_t cost_of(const struct sl_belady_sim *s)
+static bool is_cheaper(const struct sl_plan_price *a, const struct sl_plan_price *b)
 {
-	return s->out_bytes + s->in_bytes + s->move_bytes / 4;
+	uint64_t bytes_a = a->swap_in_bytes + a->swap_out_bytes;
+	uint64_t bytes_b = b->swap_in_bytes + b->swap_out_bytes;
+
+	if (a->iter_ns != b->iter_ns)
+		return a->iter_ns < b->iter_ns;
+	return bytes_a + a->move_bytes / 4 < bytes_b + b->move_bytes / 4;
 }
 
-static sl_status keep_cheapest(struct search *f, struct sl_belady_sim *s)
+/* Copies go to their earliest positions first, since that is what will be run. */
+static sl_status keep_cheapest(struct search *f, struct sl_plan *p)
 {
-	if (f->found && f->best_cost <= cost_of(s))
+	struct sl_plan_price price = {0};
+
+	SL_TRY(sl_belady_hoist(f->env, p));
+	SL_TRY(sl_plan_seal(p, f->env->t));
+	SL_TRY(sl_plan_price(f->env->t, p, &price));
+	if (f->found && !is_cheaper(&price, &f->best_price))
 		return SL_OK;
 	f->found = true;
-	f->best_cost = cost_of(s);
+	f->best_price = price;
 	sl_plan_finish(&f->best);
-	sl_plan_move(&f->best, &s->plan);
+	sl_plan_move(&f->best, p);
 	return SL_OK;
 }
 
-static sl_status simulate(struct search *f, struct sl_belady_sim *s)
+static sl_status simulate(
+	struct search *f, struct sl_belady_sim *s, enum sl_belady_style style)
 {
-	SL_TRY(sl_belady_begin(s, f->env, f->home));
+	SL_TRY(sl_belady_begin(s, f->env, f->home, style));
 	SL_TRY(sl_belady_run(s));
 	harvest(f, s);
 	SL_TRY(sl_belady_restore(s));
-	return keep_cheapest(f, s);
+	return keep_cheapest(f, &s->plan);
 }
 
 /* One iteration that begins and ends with the chosen values on the device. */
-static sl_status attempt(struct search *f)
+static sl_status attempt(struct search *f, enum sl_belady_style style)
 {
 	struct sl_belady_sim s = {0};
 	sl_status st;
 
 	if (!pack_homes(f->env, f->chosen, f->home))
 		return SL_OK;
-	st = simulate(f, &s);
+	st = simulate(f, &s, style);
 	sl_belady_finish(&s);
-	if (st != SL_E_INFEASIBLE)
-		return st;
-	f->infeasible = true;
-	return SL_OK;
+	return st == SL_E_INFEASIBLE ? SL_OK
+				     : st; /* the message stays, in case none is found */
 }
 
 static void choose(struct search *f, const bool *set)
@@ -250,21 +259,26 @@ static void search_finish(struct search *f)
 	sl_free(f->home);
 }
 
-static sl_status try_sets(struct search *f, uint64_t least)
+static sl_status try_sets(struct search *f, enum sl_belady_style style)
 {
-	SL_TRY(attempt(f)); /* none */
-	if (!f->found) {
-		choose_greedy(f, f->env->budget > least ? f->env->budget - least : 0);
-		SL_TRY(attempt(f));
-		choose_greedy(f, f->env->budget - f->env->fixed_bytes);
-		return attempt(f);
-	}
+	memset(f->chosen, 0, (size_t)f->env->t->n_values + 1);
+	SL_TRY(attempt(f, style)); /* none */
 	choose(f, f->stayed);
-	SL_TRY(attempt(f));
+	SL_TRY(attempt(f, style));
 	choose(f, f->never_left);
-	SL_TRY(attempt(f));
-	choose(f, f->stayed);
-	return attempt(f);
+	return attempt(f, style);
+}
+
+static sl_status try_all(struct search *f, uint64_t least)
+{
+	for (int style = 0; style < SL_BELADY_STYLES; style++)
+		SL_TRY(try_sets(f, (enum sl_belady_style)style));
+	if (f->found)
+		return SL_OK;
+	choose_greedy(f, f->env->budget > least ? f->env->budget - least : 0);
+	SL_TRY(attempt(f, SL_BELADY_FARTHEST));
+	choose_greedy(f, f->env->budget - f->env->fixed_bytes);
+	return attempt(f, SL_BELADY_FARTHEST);
 }
 
 static sl_status swap_plan(
@@ -276,13 +290,12 @@ static sl_status swap_plan(
 
 	SL_TRY_OUT(env_begin(&env, t, budget));
 	SL_TRY_OUT(search_begin(&f, &env));
-	SL_TRY_OUT(try_sets(&f, least));
+	SL_TRY_OUT(try_all(&f, least));
 	if (!f.found) {
 		/* The message is the simulation's: which tier lacks how much. */
 		st = SL_E_INFEASIBLE;
 		goto out;
 	}
-	SL_TRY_OUT(sl_belady_hoist(&env, &f.best));
 	f.best.budget = budget;
 	sl_plan_move(out, &f.best);
 out:

@@ -37,14 +37,26 @@ struct sl_belady_item {
 	uint64_t bytes, align, offset;
 };
 
+/*
+ * FARTHEST evicts one by one by next use; WINDOW evicts neighbours that make one hole;
+ * RUNS does so too and slides values together only where that moves no more bytes than it
+ * wins.
+ */
+enum sl_belady_style {
+	SL_BELADY_FARTHEST,
+	SL_BELADY_WINDOW,
+	SL_BELADY_RUNS,
+	SL_BELADY_STYLES
+};
+
 /* One simulated iteration, writing a plan as it goes. Arrays are [n_values]. */
 struct sl_belady_sim {
 	const struct sl_belady_env *env;
 	struct sl_plan plan;
 	struct sl_pool device;
 	struct sl_pool tiers[SL_BELADY_MAX_TIERS];
-	const uint64_t
-		*home; /* where a value lies at the boundary; SL_NO_OFFSET: below */
+	enum sl_belady_style style;
+	const uint64_t *home; /* at the boundary; SL_NO_OFFSET: below */
 	uint64_t *at; /* device offset or SL_NO_OFFSET */
 	uint64_t *slot; /* offset in its tier or SL_NO_OFFSET */
 	uint8_t *slot_tier; /* index into env->tiers */
@@ -52,20 +64,19 @@ struct sl_belady_sim {
 	bool *evicted; /* at least once in this iteration */
 	uint32_t *next; /* index of the next use in env->x.uses */
 	uint32_t *touched; /* op + 1 that touched it last */
-	uint32_t *residents; /* movable values on the device, any order */
-	uint32_t *resident_at;
+	uint32_t *residents; /* movable values on the device, by offset */
 	uint32_t n_residents;
 	struct sl_belady_item *items; /* of the op under way */
 	size_t n_items;
-	uint32_t *sorted; /* scratch */
 	uint32_t op;
 	enum sl_phase phase;
 	uint64_t out_bytes, in_bytes, move_bytes;
 };
 
 /* belady_state.c: beginning, and the four things that can happen to a value. */
-SL_NODISCARD sl_status sl_belady_begin(
-	struct sl_belady_sim *s, const struct sl_belady_env *env, const uint64_t *home);
+SL_NODISCARD sl_status sl_belady_begin(struct sl_belady_sim *s,
+	const struct sl_belady_env *env, const uint64_t *home,
+	enum sl_belady_style style);
 void sl_belady_finish(struct sl_belady_sim *s);
 void sl_belady_enter(
 	struct sl_belady_sim *s, uint32_t v, uint64_t offset); /* bytes are taken */

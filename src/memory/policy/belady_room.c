@@ -17,9 +17,8 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
-
 #define WINDOWS_BEFORE_SLIDE 4
+#define MAX_RUN 16 /* values evicted for one hole: more are found one by one */
 #define SHORT_LIFE_OPS 16
 
 static uint64_t value_room(const struct sl_belady_sim *s, uint32_t v)
@@ -109,82 +108,132 @@ static uint32_t find_victim(const struct sl_belady_sim *s)
 	return best;
 }
 
-struct by_offset {
-	uint64_t offset;
-	uint32_t value;
-};
-
-static int compare_offsets(const void *a, const void *b)
-{
-	const struct by_offset *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* Slides the values in [lo, hi) to the low end, in order, so that none lands on another.
+/*
+ * Slides the values in [lo, hi) to the low end, in order, so that none lands on another.
+ * The order of residents stays as it is, so the walk is sound although each move takes
+ * one out and in.
  */
 static sl_status slide(struct sl_belady_sim *s, uint64_t lo, uint64_t hi)
 {
-	sl_status st = SL_OK;
-	struct by_offset *list = sl_calloc((size_t)s->n_residents + 1, sizeof(*list));
 	uint64_t cursor = lo;
-	size_t n = 0;
 
-	if (!list)
-		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	for (uint32_t i = 0; i < s->n_residents; i++) {
-		uint64_t at = s->at[s->residents[i]];
+		uint32_t v = s->residents[i];
+		uint64_t to = sl_align_up(cursor, s->env->t->values[v].align);
 
-		if (at >= lo && at < hi)
-			list[n++] = (struct by_offset){at, s->residents[i]};
+		if (s->at[v] < lo || s->at[v] >= hi)
+			continue;
+		if (to < s->at[v])
+			SL_TRY(sl_belady_move(s, v, to));
+		cursor = s->at[v] + value_room(s, v);
 	}
-	qsort(list, n, sizeof(*list), compare_offsets);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t to = sl_align_up(cursor, s->env->t->values[list[i].value].align);
-
-		if (to < list[i].offset)
-			SL_TRY_OUT(sl_belady_move(s, list[i].value, to));
-		cursor = s->at[list[i].value] + value_room(s, list[i].value);
-	}
-out:
-	sl_free(list);
-	return st;
+	return SL_OK;
 }
 
-/* The run of holes that together hold `bytes` with the fewest taken bytes between them.
+/* A run of neighbours on the device: what would be gained and lost by evicting them all.
  */
-static bool find_window(
-	const struct sl_pool *p, uint64_t bytes, uint64_t *lo, uint64_t *hi)
+struct run {
+	uint32_t from, to; /* residents */
+	uint64_t next_use; /* the nearest */
+	uint64_t bytes;
+};
+
+/* Where the free bytes below resident i begin; n_residents: below the end of the arena.
+ */
+static uint64_t gap_start(const struct sl_belady_sim *s, uint32_t i)
 {
-	uint64_t sum = 0, best = UINT64_MAX;
+	uint32_t v;
+
+	if (i == 0)
+		return s->env->fixed_bytes;
+	v = s->residents[i - 1];
+	return s->at[v] + value_room(s, v);
+}
+
+/*
+ * The shortest run from resident `from` on that makes a hole for the item. False if a
+ * touched value bars it, or as soon as it cannot be better than the best one known.
+ */
+static bool find_run(const struct sl_belady_sim *s, const struct sl_belady_item *it,
+	const struct run *best, struct run *r)
+{
+	uint64_t start = sl_align_up(gap_start(s, r->from), it->align);
+
+	r->next_use = UINT64_MAX;
+	r->bytes = 0;
+	for (r->to = r->from; r->to < s->n_residents; r->to++) {
+		uint32_t v = s->residents[r->to];
+		uint64_t use = sl_belady_next_use(s, v);
+
+		if (s->at[v] >= start + it->bytes)
+			return r->to > r->from;
+		r->next_use = use < r->next_use ? use : r->next_use;
+		r->bytes += value_room(s, v);
+		if (s->touched[v] == s->op + 1 || r->to - r->from >= MAX_RUN ||
+			r->next_use < best->next_use ||
+			(r->next_use == best->next_use && r->bytes >= best->bytes))
+			return false;
+	}
+	return r->to > r->from && start + it->bytes <= s->env->budget;
+}
+
+/* Evicts the run whose nearest next use is farthest; *done is false if there is none. */
+static sl_status evict_run(
+	struct sl_belady_sim *s, const struct sl_belady_item *it, bool *done)
+{
+	struct run best = {.bytes = UINT64_MAX}, r = {0};
+
+	for (; r.from < s->n_residents; r.from++) {
+		if (find_run(s, it, &best, &r))
+			best = r;
+	}
+	*done = best.to > 0;
+	for (uint32_t i = best.to; i > best.from; i--)
+		SL_TRY(sl_belady_evict(s, s->residents[i - 1]));
+	return SL_OK;
+}
+
+/* Neighbouring holes and what lies between them. */
+struct window {
+	uint64_t lo, hi;
+	uint64_t taken; /* bytes to slide; UINT64_MAX: there is no such window */
+};
+
+/* Holes that together hold `bytes`, with the fewest taken bytes between them. */
+static struct window find_window(const struct sl_pool *p, uint64_t bytes)
+{
+	struct window best = {.taken = UINT64_MAX};
+	uint64_t sum = 0;
 	size_t from = 0;
 
 	for (size_t to = 0; to < p->n; to++) {
 		sum += p->holes[to].bytes;
 		while (from < to && sum - p->holes[from].bytes >= bytes)
 			sum -= p->holes[from++].bytes;
-		uint64_t end = p->holes[to].offset + p->holes[to].bytes;
-		uint64_t cost = end - p->holes[from].offset - sum;
+		uint64_t lo = p->holes[from].offset;
+		uint64_t hi = p->holes[to].offset + p->holes[to].bytes;
 
-		if (sum < bytes || cost >= best)
-			continue;
-		best = cost;
-		*lo = p->holes[from].offset;
-		*hi = end;
+		if (sum >= bytes && hi - lo - sum < best.taken)
+			best = (struct window){lo, hi, hi - lo - sum};
 	}
-	return best != UINT64_MAX;
+	return best;
 }
 
-static sl_status squeeze(struct sl_belady_sim *s, uint64_t bytes, int attempt)
+/* Joins holes for the item; *done is false if the style would rather evict. */
+static sl_status squeeze(
+	struct sl_belady_sim *s, const struct sl_belady_item *it, int attempt, bool *done)
 {
-	uint64_t lo = 0, hi = 0;
+	struct window w = find_window(&s->device, it->bytes);
 
-	if (attempt >= WINDOWS_BEFORE_SLIDE ||
-		!find_window(&s->device, bytes, &lo, &hi)) {
-		lo = s->env->fixed_bytes;
-		hi = s->env->budget;
-	}
-	return slide(s, lo, hi);
+	*done = false;
+	if (attempt > WINDOWS_BEFORE_SLIDE)
+		return SL_OK;
+	if (s->style == SL_BELADY_RUNS && w.taken > it->bytes)
+		return SL_OK;
+	*done = true;
+	if (attempt == WINDOWS_BEFORE_SLIDE || w.taken == UINT64_MAX)
+		return slide(s, s->env->fixed_bytes, s->env->budget);
+	return slide(s, w.lo, w.hi);
 }
 
 static int by_alignment(const void *a, const void *b)
@@ -237,6 +286,22 @@ static sl_status repack(struct sl_belady_sim *s)
 	return SL_OK;
 }
 
+/* Evicts something for the item; *done is false if nothing is left to evict. */
+static sl_status evict_for(
+	struct sl_belady_sim *s, const struct sl_belady_item *it, bool *done)
+{
+	uint32_t victim;
+
+	*done = false;
+	if (s->style != SL_BELADY_FARTHEST)
+		SL_TRY(evict_run(s, it, done));
+	if (*done)
+		return SL_OK;
+	victim = find_victim(s);
+	*done = victim != SL_NO_ID;
+	return *done ? sl_belady_evict(s, victim) : SL_OK;
+}
+
 sl_status sl_belady_make_room(struct sl_belady_sim *s)
 {
 	uint64_t need = 0;
@@ -247,19 +312,18 @@ sl_status sl_belady_make_room(struct sl_belady_sim *s)
 		need += s->items[i].bytes;
 	for (;;) {
 		size_t failed = 0;
-		uint32_t victim;
+		bool done = false;
 
 		SL_TRY(try_items(s, &failed));
 		if (failed == s->n_items)
 			return SL_OK;
-		if (need <= s->device.free_bytes && attempt <= WINDOWS_BEFORE_SLIDE) {
-			SL_TRY(squeeze(s, s->items[failed].bytes, attempt++));
+		if (need <= s->device.free_bytes)
+			SL_TRY(squeeze(s, &s->items[failed], attempt++, &done));
+		if (done)
 			continue;
-		}
-		victim = find_victim(s);
-		if (victim == SL_NO_ID)
-			return repack(s);
-		SL_TRY(sl_belady_evict(s, victim));
 		attempt = 0;
+		SL_TRY(evict_for(s, &s->items[failed], &done));
+		if (!done)
+			return repack(s);
 	}
 }

@@ -34,12 +34,10 @@ static sl_status init_tables(struct sl_belady_sim *s)
 	s->next = sl_calloc(n, sizeof(*s->next));
 	s->touched = sl_calloc(n, sizeof(*s->touched));
 	s->residents = sl_calloc(n, sizeof(*s->residents));
-	s->resident_at = sl_calloc(n, sizeof(*s->resident_at));
-	s->sorted = sl_calloc(n, sizeof(*s->sorted));
 	s->items = sl_calloc(s->env->max_touched + 1, sizeof(*s->items));
 	if (!s->at || !s->slot || !s->slot_tier || !s->clean || !s->evicted || !s->next)
 		return no_memory();
-	if (!s->touched || !s->residents || !s->resident_at || !s->sorted || !s->items)
+	if (!s->touched || !s->residents || !s->items)
 		return no_memory();
 	memset(s->at, 0xff, n * sizeof(*s->at));
 	memset(s->slot, 0xff, n * sizeof(*s->slot));
@@ -162,10 +160,10 @@ static sl_status place_fixed(struct sl_belady_sim *s)
 	return SL_OK;
 }
 
-sl_status sl_belady_begin(
-	struct sl_belady_sim *s, const struct sl_belady_env *env, const uint64_t *home)
+sl_status sl_belady_begin(struct sl_belady_sim *s, const struct sl_belady_env *env,
+	const uint64_t *home, enum sl_belady_style style)
 {
-	*s = (struct sl_belady_sim){.env = env, .home = home};
+	*s = (struct sl_belady_sim){.env = env, .home = home, .style = style};
 	SL_TRY(init_tables(s));
 	SL_TRY(sl_plan_begin(&s->plan, env->t, env->budget, "belady"));
 	SL_TRY(sl_pool_init(&s->device, env->budget));
@@ -190,25 +188,44 @@ void sl_belady_finish(struct sl_belady_sim *s)
 	sl_free(s->next);
 	sl_free(s->touched);
 	sl_free(s->residents);
-	sl_free(s->resident_at);
-	sl_free(s->sorted);
 	sl_free(s->items);
 	*s = (struct sl_belady_sim){0};
 }
 
+/* Index of the first resident at or above offset. */
+static uint32_t resident_index(const struct sl_belady_sim *s, uint64_t offset)
+{
+	uint32_t lo = 0, hi = s->n_residents;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->at[s->residents[mid]] < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 void sl_belady_enter(struct sl_belady_sim *s, uint32_t v, uint64_t offset)
 {
+	uint32_t i = resident_index(s, offset);
+
+	memmove(&s->residents[i + 1], &s->residents[i],
+		(s->n_residents - i) * sizeof(*s->residents));
+	s->residents[i] = v;
+	s->n_residents++;
 	s->at[v] = offset;
-	s->resident_at[v] = s->n_residents;
-	s->residents[s->n_residents++] = v;
 }
 
 static sl_status leave(struct sl_belady_sim *s, uint32_t v)
 {
-	uint32_t last = s->residents[--s->n_residents];
+	uint32_t i = resident_index(s, s->at[v]);
 
-	s->residents[s->resident_at[v]] = last;
-	s->resident_at[last] = s->resident_at[v];
+	s->n_residents--;
+	memmove(&s->residents[i], &s->residents[i + 1],
+		(s->n_residents - i) * sizeof(*s->residents));
 	SL_TRY(sl_pool_give(&s->device, s->at[v], sl_room_value(&s->env->t->values[v])));
 	s->at[v] = SL_NO_OFFSET;
 	return SL_OK;
@@ -256,9 +273,9 @@ sl_status sl_belady_move(struct sl_belady_sim *s, uint32_t v, uint64_t offset)
 {
 	uint64_t room = sl_room_value(&s->env->t->values[v]);
 
-	SL_TRY(sl_pool_give(&s->device, s->at[v], room));
+	SL_TRY(leave(s, v));
 	SL_TRY(sl_pool_take(&s->device, offset, room));
-	s->at[v] = offset;
+	sl_belady_enter(s, v, offset);
 	s->move_bytes += s->env->t->values[v].bytes;
 	return act(s,
 		(struct sl_action){.kind = SL_ACTION_MOVE, .value = v, .offset = offset});
