@@ -10,8 +10,8 @@
 #include "sluice/session.h"
 
 /*
- * The command line: one file and one row of commands.def a command; options are rows too, so that
- * parsing, --help, the man page and shell completion come from the same tables.
+ * The command line: one file and one row of commands.def a command; options are rows too,
+ * so that parsing, --help, the man page and shell completion come from the same tables.
  */
 #define CLI_MAX_OPERANDS 8
 
@@ -20,8 +20,8 @@ struct cli_args {
 	const char *operands[CLI_MAX_OPERANDS];
 	int n_operands;
 	bool json, help, quiet, pareto, bash, man;
-	const char *output;  /* -o */
-	const char *input;   /* --input */
+	const char *output; /* -o */
+	const char *input; /* --input */
 	const char *device;
 	const char *schedule;
 	const char *dtype, *loss;
@@ -33,7 +33,7 @@ struct cli_args {
 enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_COUNT, CLI_REAL, CLI_SIZE, CLI_RATE, CLI_SEED };
 
 struct cli_option {
-	const char *name;  /* without the dashes; one letter means -x */
+	const char *name; /* without the dashes; one letter means -x */
 	const char *value; /* how --help calls its value; NULL for flags */
 	enum cli_kind kind;
 	size_t offset; /* in struct cli_args */
@@ -63,13 +63,13 @@ const struct cli_command *cli_command_at(size_t i); /* NULL past the end */
 const struct cli_command *cli_command_find(const char *name);
 
 /* Option groups shared by commands. */
-extern const struct cli_options cli_model_options;  /* model, data, optimizer */
+extern const struct cli_options cli_model_options; /* model, data, optimizer */
 extern const struct cli_options cli_memory_options; /* budget, tiers, policy */
 extern const struct cli_options cli_output_options; /* --json --quiet --help */
 
 /* Fills args from argv; SL_E_USAGE names the word, and the nearest option there is. */
-SL_NODISCARD sl_status cli_parse(const struct cli_command *c, int argc, char **argv,
-	struct cli_args *args);
+SL_NODISCARD sl_status cli_parse(
+	const struct cli_command *c, int argc, char **argv, struct cli_args *args);
 /* What several options together mean: --disk DIR:SIZE, --schedule, conflicts. */
 SL_NODISCARD sl_status cli_settle(struct cli_args *args);
 void cli_help(const struct cli_command *c, FILE *out);
@@ -84,7 +84,8 @@ SL_NODISCARD sl_status cli_put(const struct sl_buf *text);
 /* Writes a text to a path, or to stdout when path is NULL or "-". */
 SL_NODISCARD sl_status cli_write(const char *path, const struct sl_buf *text);
 
-/* Progress of long work: a line that renews itself for people, plain lines for pipes, JSON lines. */
+/* Progress of long work: a line that renews itself for people, plain lines for pipes,
+ * JSON lines. */
 struct cli_progress {
 	bool json, quiet, tty;
 	bool open_line; /* the cursor stands behind a line that will be renewed */

@@ -34,16 +34,16 @@ static sl_status report_json(const struct sl_check_report *r, bool sound)
 static sl_status run(struct cli_args *args)
 {
 	struct sl_check_report r = {0};
-	sl_status st = sl_check_files(args->operands[0], args->operands[1],
-		args->config.budget_bytes, &r);
+	sl_status st = sl_check_files(
+		args->operands[0], args->operands[1], args->config.budget_bytes, &r);
 
 	if (st != SL_OK && st != SL_E_NO)
 		return st;
 	if (args->json)
 		SL_TRY(report_json(&r, st == SL_OK));
 	else if (st == SL_OK)
-		printf("sound: %u ops, %u values, %u actions, peak %llu of %llu bytes\n", r.ops, r.values,
-			r.actions, (unsigned long long)r.peak_bytes,
+		printf("sound: %u ops, %u values, %u actions, peak %llu of %llu bytes\n",
+			r.ops, r.values, r.actions, (unsigned long long)r.peak_bytes,
 			(unsigned long long)r.budget_bytes);
 	return st;
 }
@@ -53,7 +53,8 @@ static const struct cli_option rows[] = {
 		"hard cap of device memory (default: the plan's own)"},
 };
 static const struct cli_options check_options = {rows, 1};
-static const struct cli_options *const groups[] = {&check_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {
+	&check_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_check = {
 	.name = "check",

@@ -27,10 +27,12 @@ static sl_status run(struct cli_args *args)
 
 static const struct cli_option rows[] = {
 	{"man", NULL, CLI_FLAG, offsetof(struct cli_args, man), "the manual page"},
-	{"completion", NULL, CLI_FLAG, offsetof(struct cli_args, bash), "a script for bash"},
+	{"completion", NULL, CLI_FLAG, offsetof(struct cli_args, bash),
+		"a script for bash"},
 };
 static const struct cli_options help_options = {rows, 2};
-static const struct cli_options *const groups[] = {&help_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {
+	&help_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_help = {
 	.name = "help",
@@ -38,7 +40,8 @@ const struct cli_command cli_command_help = {
 	.min_operands = 0,
 	.max_operands = 1,
 	.summary = "this text, or a command's",
-	.examples = "  sluice help train\n  sluice help --man >sluice.1\n  . <(sluice help --completion)\n",
+	.examples = "  sluice help train\n  sluice help --man >sluice.1\n  . <(sluice "
+		    "help --completion)\n",
 	.groups = groups,
 	.run = run,
 };

@@ -9,10 +9,12 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-/* "npy:FILE" of FILE.npy, "idx:DIR" of a folder, "text:FILE" of anything else; specs stay. */
+/* "npy:FILE" of FILE.npy, "idx:DIR" of a folder, "text:FILE" of anything else; specs
+ * stay. */
 static char *spec_of(const char *input)
 {
-	static const char *const kinds[] = {"idx:", "text:", "csv:", "npy:", "synthetic:"};
+	static const char *const kinds[] = {
+		"idx:", "text:", "csv:", "npy:", "synthetic:"};
 	struct stat info;
 	struct sl_buf spec = SL_BUF_MAX(8192);
 	const char *end = strrchr(input, '.');
@@ -62,11 +64,12 @@ static sl_status each(void *ctx, const struct sl_prediction *p)
 	if (args->json)
 		return json_row(p);
 	if (p->text)
-		printf("%lld  %.3f bits per byte, next byte %lld (%.3f)\n", (long long)p->index,
-			p->bits_per_byte, (long long)p->label, p->probability);
-	else
-		printf("%lld  class %lld (%.3f)\n", (long long)p->index, (long long)p->label,
+		printf("%lld  %.3f bits per byte, next byte %lld (%.3f)\n",
+			(long long)p->index, p->bits_per_byte, (long long)p->label,
 			p->probability);
+	else
+		printf("%lld  class %lld (%.3f)\n", (long long)p->index,
+			(long long)p->label, p->probability);
 	return SL_OK;
 }
 
@@ -110,9 +113,12 @@ static const struct cli_option rows[] = {
 		"samples: .npy, .csv, a folder in IDX format, or a text"},
 	{"resume", "FILE", CLI_TEXT, offsetof(struct cli_args, config.resume_path),
 		"weights (safetensors; default: fresh ones by seed)"},
-	{"batch", "N", CLI_COUNT, offsetof(struct cli_args, config.batch), "samples at a time"},
-	{"threads", "N", CLI_COUNT, offsetof(struct cli_args, threads), "width of running"},
-	{"seed", "N", CLI_SEED, offsetof(struct cli_args, config.seed), "of fresh weights"},
+	{"batch", "N", CLI_COUNT, offsetof(struct cli_args, config.batch),
+		"samples at a time"},
+	{"threads", "N", CLI_COUNT, offsetof(struct cli_args, threads),
+		"width of running"},
+	{"seed", "N", CLI_SEED, offsetof(struct cli_args, config.seed),
+		"of fresh weights"},
 };
 static const struct cli_options infer_options = {rows, sizeof(rows) / sizeof(rows[0])};
 static const struct cli_options *const groups[] = {
@@ -124,8 +130,10 @@ const struct cli_command cli_command_infer = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "runs a trained model over an input",
-	.examples = "  sluice infer lenet5 --input /usr/share/datasets/fashion-mnist --resume lenet5.safetensors\n"
-		    "  sluice infer gpt2:layers=4,width=256 --input letter.txt --resume gpt.safetensors --budget 32MiB\n",
+	.examples = "  sluice infer lenet5 --input /usr/share/datasets/fashion-mnist "
+		    "--resume lenet5.safetensors\n"
+		    "  sluice infer gpt2:layers=4,width=256 --input letter.txt --resume "
+		    "gpt.safetensors --budget 32MiB\n",
 	.groups = groups,
 	.run = run,
 };

@@ -22,8 +22,8 @@ static const char *device_at(size_t i, const char **help)
 static const char *tier_at(size_t i, const char **help)
 {
 	static const char *const names[] = {"device", "host", "disk"};
-	static const char *const texts[] = {"the budget itself", "a second arena in main memory (--host)",
-		"one unlinked file (--disk)"};
+	static const char *const texts[] = {"the budget itself",
+		"a second arena in main memory (--host)", "one unlinked file (--disk)"};
 
 	if (i >= 3)
 		return NULL;
@@ -65,7 +65,8 @@ static sl_status run(struct cli_args *args)
 		return SL_OK;
 	}
 	return SL_FAIL(SL_E_USAGE,
-		"there is no list of '%s'; there are models policies ops devices tiers data errors",
+		"there is no list of '%s'; there are models policies ops devices tiers "
+		"data errors",
 		args->operands[0]);
 }
 

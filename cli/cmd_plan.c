@@ -42,26 +42,28 @@ static sl_status row_json(const struct sl_plan_report *r)
 
 static void row_text(const struct sl_plan_report *r)
 {
-	char budget[SL_SIZE_TEXT], least[SL_SIZE_TEXT], peak[SL_SIZE_TEXT], moved[SL_SIZE_TEXT];
+	char budget[SL_SIZE_TEXT], least[SL_SIZE_TEXT], peak[SL_SIZE_TEXT],
+		moved[SL_SIZE_TEXT];
 
 	printf("%-8s %12s %12s %12s %12s %10.2f %10.2f  %s\n", r->policy,
 		r->budget_bytes == 0 ? "-" : sl_size_print(r->budget_bytes, budget),
 		sl_size_print(r->least_budget_bytes, least),
 		r->feasible ? sl_size_print(r->peak_bytes, peak) : "-",
-		r->feasible ? sl_size_print(r->swap_in_bytes + r->swap_out_bytes, moved) : "-",
+		r->feasible ? sl_size_print(r->swap_in_bytes + r->swap_out_bytes, moved)
+			    : "-",
 		(double)r->base_iter_ns / 1e6, (double)r->iter_ns / 1e6,
 		r->feasible ? "fits" : "does not fit");
 }
 
 static void head_text(void)
 {
-	printf("%-8s %12s %12s %12s %12s %10s %10s\n", "policy", "budget", "least", "peak", "moved/step",
-		"bare ms", "step ms");
+	printf("%-8s %12s %12s %12s %12s %10s %10s\n", "policy", "budget", "least",
+		"peak", "moved/step", "bare ms", "step ms");
 }
 
 /* Plans one policy; an infeasible one still gives its row. */
-static sl_status plan_one(struct sl_planner *p, const struct cli_args *args, const char *policy,
-	struct sl_buf *text, bool *feasible)
+static sl_status plan_one(struct sl_planner *p, const struct cli_args *args,
+	const char *policy, struct sl_buf *text, bool *feasible)
 {
 	struct sl_plan_report r;
 
@@ -73,17 +75,20 @@ static sl_status plan_one(struct sl_planner *p, const struct cli_args *args, con
 	return SL_OK;
 }
 
-static sl_status pareto(struct sl_planner *p, const struct cli_args *args, const char *policy)
+static sl_status pareto(
+	struct sl_planner *p, const struct cli_args *args, const char *policy)
 {
 	struct sl_plan_report r;
 
 	SL_TRY(sl_planner_plan(p, policy, 0, &r, NULL));
 	for (int i = 0; i <= 10; i++) {
 		uint64_t low = r.least_budget_bytes, high = r.unbudgeted_peak_bytes;
-		uint64_t budget = low + (high > low ? (high - low) / 10 * (uint64_t)i : 0);
+		uint64_t budget =
+			low + (high > low ? (high - low) / 10 * (uint64_t)i : 0);
 		struct sl_plan_report point;
 
-		SL_TRY(sl_planner_plan(p, policy, sl_align_up(budget, 4096), &point, NULL));
+		SL_TRY(sl_planner_plan(
+			p, policy, sl_align_up(budget, 4096), &point, NULL));
 		if (args->json)
 			SL_TRY(row_json(&point));
 		else
@@ -92,7 +97,8 @@ static sl_status pareto(struct sl_planner *p, const struct cli_args *args, const
 	return SL_OK;
 }
 
-static sl_status plan_all(struct sl_planner *p, const struct cli_args *args, struct sl_buf *text)
+static sl_status plan_all(
+	struct sl_planner *p, const struct cli_args *args, struct sl_buf *text)
 {
 	const char *wanted = args->config.policy;
 	bool feasible = false, all = wanted != NULL && strcmp(wanted, "all") == 0;
@@ -133,19 +139,22 @@ out:
 }
 
 static const struct cli_option rows[] = {
-	{"o", "PLAN", CLI_TEXT, offsetof(struct cli_args, output), "write the plan's text"},
-	{"pareto", NULL, CLI_FLAG, offsetof(struct cli_args, pareto), "a row for each of eleven budgets"},
+	{"o", "PLAN", CLI_TEXT, offsetof(struct cli_args, output),
+		"write the plan's text"},
+	{"pareto", NULL, CLI_FLAG, offsetof(struct cli_args, pareto),
+		"a row for each of eleven budgets"},
 	{"link", "RATE", CLI_RATE, offsetof(struct cli_args, planner.link_bytes_per_s),
 		"host link each way (default: 12GB/s)"},
-	{"disk-rate", "RATE", CLI_RATE, offsetof(struct cli_args, planner.disk_bytes_per_s),
+	{"disk-rate", "RATE", CLI_RATE,
+		offsetof(struct cli_args, planner.disk_bytes_per_s),
 		"disk each way (default: 1.7GB/s)"},
 	{"disk-size", "SIZE", CLI_SIZE, offsetof(struct cli_args, planner.disk_bytes),
 		"disk tier (default: four times the unbudgeted peak)"},
 };
 static const struct cli_options plan_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
-static const struct cli_options *const groups[] = {
-	&plan_options, &cli_memory_options, &cli_model_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {&plan_options, &cli_memory_options,
+	&cli_model_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_plan = {
 	.name = "plan",
@@ -153,9 +162,11 @@ const struct cli_command cli_command_plan = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "previews what a budget costs; nothing is run",
-	.examples = "  sluice plan resnet18 --batch 8 --budget 512MiB\n"
-		    "  sluice plan gpt2:layers=4,width=256 --batch 8 --policy all --json\n"
-		    "  sluice plan lenet5 --batch 64 --budget 2MiB -o lenet5.plan --record lenet5.trace\n",
+	.examples =
+		"  sluice plan resnet18 --batch 8 --budget 512MiB\n"
+		"  sluice plan gpt2:layers=4,width=256 --batch 8 --policy all --json\n"
+		"  sluice plan lenet5 --batch 64 --budget 2MiB -o lenet5.plan --record "
+		"lenet5.trace\n",
 	.groups = groups,
 	.run = run,
 };

@@ -25,11 +25,14 @@ const struct cli_command cli_command_train = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "trains a model, inside a budget if one is given",
-	.examples =
-		"  sluice train lenet5 --data idx:/usr/share/datasets/fashion-mnist --epochs 5 --eval\n"
-		"  sluice train resnet18:classes=10,input=3x64x64 --batch 8 --steps 20 --budget 300MiB\n"
-		"  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --clip 1 --save gpt.safetensors\n"
-		"  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --resume gpt.safetensors\n",
+	.examples = "  sluice train lenet5 --data idx:/usr/share/datasets/fashion-mnist "
+		    "--epochs 5 --eval\n"
+		    "  sluice train resnet18:classes=10,input=3x64x64 --batch 8 --steps "
+		    "20 --budget 300MiB\n"
+		    "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --clip 1 "
+		    "--save gpt.safetensors\n"
+		    "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --resume "
+		    "gpt.safetensors\n",
 	.groups = groups,
 	.run = run,
 };

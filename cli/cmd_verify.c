@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sluice verify: the same training with and without the budget; every loss, the digest and every byte
- * of the checkpoint must agree.
+ * sluice verify: the same training with and without the budget; every loss, the digest
+ * and every byte of the checkpoint must agree.
  */
 #include "report.h"
 
@@ -28,7 +28,8 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 {
 	struct losses *l = ctx;
 
-	if (sl_grow((void **)&l->loss, &l->cap, l->n + 1, sizeof(*l->loss), MAX_STEPS) < 0)
+	if (sl_grow((void **)&l->loss, &l->cap, l->n + 1, sizeof(*l->loss), MAX_STEPS) <
+		0)
 		l->lost = true;
 	else
 		l->loss[l->n++] = r->loss;
@@ -43,7 +44,8 @@ static void on_note(void *ctx, const char *text)
 	l->outer.note(l->outer.ctx, text);
 }
 
-static sl_status train(const struct sl_session_config *config, struct losses *l, struct sl_summary *out)
+static sl_status train(
+	const struct sl_session_config *config, struct losses *l, struct sl_summary *out)
 {
 	struct sl_session_events events = {.ctx = l, .step = on_step, .note = on_note};
 	struct sl_session *s = NULL;
@@ -72,7 +74,8 @@ static sl_status files_equal(const char *a, const char *b, bool *out)
 	SL_TRY_OUT(sl_fs_open(b, &fd_b, &size_b));
 	*out = size_a == size_b;
 	for (uint64_t at = 0; *out && at < size_a; at += sizeof(left)) {
-		size_t len = size_a - at < sizeof(left) ? (size_t)(size_a - at) : sizeof(left);
+		size_t len =
+			size_a - at < sizeof(left) ? (size_t)(size_a - at) : sizeof(left);
 
 		SL_TRY_OUT(sl_fs_pread(fd_a, a, left, len, at));
 		SL_TRY_OUT(sl_fs_pread(fd_b, b, right, len, at));
@@ -90,7 +93,8 @@ struct verdict {
 	int64_t first_difference; /* step, 0 if none */
 };
 
-static void compare_losses(const struct losses *a, const struct losses *b, struct verdict *v)
+static void compare_losses(
+	const struct losses *a, const struct losses *b, struct verdict *v)
 {
 	v->losses_agree = a->n == b->n;
 	for (size_t i = 0; i < a->n && i < b->n && v->first_difference == 0; i++) {
@@ -142,17 +146,22 @@ static void report_text(const struct verdict *v)
 
 	printf("%-22s %20s %20s\n", "", "no budget", "budget");
 	printf("%-22s %20s %20s\n", "budget", "-", sl_size_print(b->budget_bytes, y));
-	printf("%-22s %20s %20s\n", "peak device memory", sl_size_print(a->peak_device_bytes, x),
+	printf("%-22s %20s %20s\n", "peak device memory",
+		sl_size_print(a->peak_device_bytes, x),
 		sl_size_print(b->peak_device_bytes, y));
 	printf("%-22s %20.9g %20.9g\n", "first loss", a->loss_first, b->loss_first);
 	printf("%-22s %20.9g %20.9g\n", "last loss", a->loss_last, b->loss_last);
-	printf("%-22s %20.1f %20.1f\n", "ms a step (median)", a->iter_ms_median, b->iter_ms_median);
+	printf("%-22s %20.1f %20.1f\n", "ms a step (median)", a->iter_ms_median,
+		b->iter_ms_median);
 	printf("%-22s %20s %20s\n", "bytes moved", "0 B",
 		sl_size_print(b->swap_out_bytes + b->swap_in_bytes, y));
-	printf("%-22s %20d %20llu\n", "ops recomputed", 0, (unsigned long long)b->recompute_ops);
+	printf("%-22s %20d %20llu\n", "ops recomputed", 0,
+		(unsigned long long)b->recompute_ops);
 	printf("%-22s %20.16s %20.16s\n", "digest", a->digest, b->digest);
-	printf("losses %s, digests %s, checkpoint bytes %s\n", v->losses_agree ? "identical" : "DIFFER",
-		v->digests_agree ? "identical" : "DIFFER", v->files_agree ? "identical" : "DIFFER");
+	printf("losses %s, digests %s, checkpoint bytes %s\n",
+		v->losses_agree ? "identical" : "DIFFER",
+		v->digests_agree ? "identical" : "DIFFER",
+		v->files_agree ? "identical" : "DIFFER");
 	fflush(stdout);
 }
 
@@ -165,7 +174,8 @@ static sl_status scratch_begin(struct scratch *s)
 {
 	snprintf(s->folder, sizeof(s->folder), "/var/tmp/sluice-verify-XXXXXX");
 	if (mkdtemp(s->folder) == NULL)
-		return SL_FAIL(SL_E_WRITE, "cannot make a folder in /var/tmp for the two checkpoints");
+		return SL_FAIL(SL_E_WRITE,
+			"cannot make a folder in /var/tmp for the two checkpoints");
 	snprintf(s->free_path, sizeof(s->free_path), "%s/free.safetensors", s->folder);
 	snprintf(s->tight_path, sizeof(s->tight_path), "%s/tight.safetensors", s->folder);
 	return SL_OK;
@@ -178,8 +188,8 @@ static void scratch_end(const struct scratch *s)
 	rmdir(s->folder);
 }
 
-static sl_status train_both(struct cli_args *args, struct verdict *v, struct losses *free_losses,
-	struct losses *tight_losses)
+static sl_status train_both(struct cli_args *args, struct verdict *v,
+	struct losses *free_losses, struct losses *tight_losses)
 {
 	struct sl_session_config unbudgeted = args->config;
 	struct scratch scratch;
@@ -201,7 +211,8 @@ out:
 static sl_status run(struct cli_args *args)
 {
 	struct cli_progress progress;
-	struct losses free_losses = {.progress = &progress}, tight_losses = {.progress = &progress};
+	struct losses free_losses = {.progress = &progress},
+		      tight_losses = {.progress = &progress};
 	struct verdict v = {0};
 	sl_status st;
 
@@ -217,7 +228,8 @@ static sl_status run(struct cli_args *args)
 	else
 		report_text(&v);
 	if (!v.losses_agree || !v.digests_agree || !v.files_agree)
-		st = SL_FAIL(SL_E_NO, "the run inside the budget differs from the run without");
+		st = SL_FAIL(SL_E_NO,
+			"the run inside the budget differs from the run without");
 out:
 	sl_free(free_losses.loss);
 	sl_free(tight_losses.loss);
@@ -234,7 +246,8 @@ const struct cli_command cli_command_verify = {
 	.max_operands = 1,
 	.summary = "trains with and without the budget and compares every bit",
 	.examples = "  sluice verify lenet5 --batch 64 --steps 20 --budget 2MiB\n"
-		    "  sluice verify gpt2:layers=4,width=256 --batch 8 --steps 20 --clip 1 --budget 64MiB\n",
+		    "  sluice verify gpt2:layers=4,width=256 --batch 8 --steps 20 --clip "
+		    "1 --budget 64MiB\n",
 	.groups = groups,
 	.run = run,
 };

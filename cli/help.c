@@ -6,16 +6,21 @@
 
 void cli_help_all(FILE *out)
 {
-	fputs("sluice trains and runs deep-learning models inside a hard memory budget.\n\n"
+	fputs("sluice trains and runs deep-learning models inside a hard memory "
+	      "budget.\n\n"
 	      "usage: sluice COMMAND [operands] [options]\n\n",
 		out);
 	for (size_t i = 0; cli_command_at(i) != NULL; i++)
-		fprintf(out, "  %-8s %s\n", cli_command_at(i)->name, cli_command_at(i)->summary);
+		fprintf(out, "  %-8s %s\n", cli_command_at(i)->name,
+			cli_command_at(i)->summary);
 	fputs("\nexamples:\n"
-	      "  sluice train lenet5 --data idx:/usr/share/datasets/fashion-mnist --eval\n"
+	      "  sluice train lenet5 --data idx:/usr/share/datasets/fashion-mnist "
+	      "--eval\n"
 	      "  sluice plan resnet18 --batch 8 --budget 512MiB\n"
-	      "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --budget 64MiB\n\n"
-	      "`sluice COMMAND --help` tells more. SIZE is bytes, or with KiB MiB GiB, KB MB GB.\n",
+	      "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --budget "
+	      "64MiB\n\n"
+	      "`sluice COMMAND --help` tells more. SIZE is bytes, or with KiB MiB GiB, "
+	      "KB MB GB.\n",
 		out);
 }
 
@@ -23,15 +28,16 @@ static void print_option(const struct cli_option *row, FILE *out)
 {
 	char left[64];
 
-	snprintf(left, sizeof(left), "%s%s%s%s", strlen(row->name) == 1 ? "-" : "--", row->name,
-		row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+	snprintf(left, sizeof(left), "%s%s%s%s", strlen(row->name) == 1 ? "-" : "--",
+		row->name, row->value != NULL ? " " : "",
+		row->value != NULL ? row->value : "");
 	fprintf(out, "  %-20s %s\n", left, row->help);
 }
 
 void cli_help(const struct cli_command *c, FILE *out)
 {
-	fprintf(out, "sluice %s: %s\n\nusage: sluice %s %s [options]\n\noptions:\n", c->name, c->summary,
-		c->name, c->operands);
+	fprintf(out, "sluice %s: %s\n\nusage: sluice %s %s [options]\n\noptions:\n",
+		c->name, c->summary, c->name, c->operands);
 	for (size_t g = 0; c->groups[g] != NULL; g++)
 		for (size_t i = 0; i < c->groups[g]->n; i++)
 			print_option(&c->groups[g]->rows[i], out);
@@ -52,14 +58,16 @@ static void man_option(const struct cli_option *row, FILE *out)
 	fputs(".TP\n.B ", out);
 	man_text(strlen(row->name) == 1 ? "-" : "--", out);
 	man_text(row->name, out);
-	fprintf(out, "%s%s\n", row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+	fprintf(out, "%s%s\n", row->value != NULL ? " " : "",
+		row->value != NULL ? row->value : "");
 	man_text(row->help, out);
 	fputc('\n', out);
 }
 
 void cli_man(FILE *out)
 {
-	fputs(".TH SLUICE 1\n.SH NAME\nsluice \\- train and run models inside a hard memory budget\n"
+	fputs(".TH SLUICE 1\n.SH NAME\nsluice \\- train and run models inside a hard "
+	      "memory budget\n"
 	      ".SH SYNOPSIS\n.B sluice\n.I COMMAND\n[operands] [options]\n.SH COMMANDS\n",
 		out);
 	for (size_t i = 0; cli_command_at(i) != NULL; i++) {

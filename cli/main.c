@@ -56,8 +56,8 @@ static int finish(const struct cli_command *c, sl_status st)
 		return 0;
 	fflush(stdout);
 	if (st != SL_E_INTERRUPTED || sl_last_error()[0] != '\0')
-		fprintf(stderr, "sluice%s%s: %s\n", c != NULL ? " " : "", c != NULL ? c->name : "",
-			sl_last_error());
+		fprintf(stderr, "sluice%s%s: %s\n", c != NULL ? " " : "",
+			c != NULL ? c->name : "", sl_last_error());
 	if (st == SL_E_USAGE && c != NULL)
 		fprintf(stderr, "Try `sluice %s --help`.\n", c->name);
 	return sl_status_exit_code(st);
@@ -97,7 +97,8 @@ int main(int argc, char **argv)
 	c = cli_command_find(argv[1]);
 	if (c == NULL)
 		return finish(NULL,
-			SL_FAIL(SL_E_USAGE, "there is no command '%s'; `sluice help` lists them",
+			SL_FAIL(SL_E_USAGE,
+				"there is no command '%s'; `sluice help` lists them",
 				argv[1]));
 	return finish(c, run(c, argc - 2, argv + 2));
 }

@@ -7,24 +7,35 @@
 
 #include "base/units.h"
 
-#define ROW(name, value, kind, field, help)                                                \
-	{name, value, CLI_##kind, offsetof(struct cli_args, field), help}
-#define ROWS(array) {array, sizeof(array) / sizeof(array[0])}
+#define ROW(name, value, kind, field, help) \
+	{ \
+		name, value, CLI_##kind, offsetof(struct cli_args, field), help \
+	}
+#define ROWS(array) \
+	{ \
+		array, sizeof(array) / sizeof(array[0]) \
+	}
 
 static const struct cli_option model_rows[] = {
 	ROW("data", "SRC", TEXT, config.data,
-		"idx:DIR text:FILE csv:FILE npy:FILE synthetic:SHAPE (default: synthetic)"),
+		"idx:DIR text:FILE csv:FILE npy:FILE synthetic:SHAPE (default: "
+		"synthetic)"),
 	ROW("batch", "N", COUNT, config.batch, "samples a step (default: the model's)"),
 	ROW("accumulate", "N", COUNT, config.accumulate, "cut each batch into N parts"),
 	ROW("steps", "N", COUNT, config.steps, "optimizer steps in all"),
 	ROW("epochs", "N", COUNT, config.epochs, "passes over the data (default: 1)"),
-	ROW("optim", "NAME", TEXT, config.optim, "sgd momentum adam adamw (default: adamw)"),
+	ROW("optim", "NAME", TEXT, config.optim,
+		"sgd momentum adam adamw (default: adamw)"),
 	ROW("lr", "X", REAL, config.lr, "learning rate (default: 0.001)"),
-	ROW("weight-decay", "X", REAL, config.weight_decay, "default: 0.01 for adamw, else 0"),
-	ROW("clip", "X", REAL, config.clip, "largest global gradient norm (default: none)"),
-	ROW("schedule", "NAME", TEXT, schedule, "constant step cosine (default: constant)"),
+	ROW("weight-decay", "X", REAL, config.weight_decay,
+		"default: 0.01 for adamw, else 0"),
+	ROW("clip", "X", REAL, config.clip,
+		"largest global gradient norm (default: none)"),
+	ROW("schedule", "NAME", TEXT, schedule,
+		"constant step cosine (default: constant)"),
 	ROW("warmup", "N", COUNT, config.schedule.warmup, "steps of linear warm-up"),
-	ROW("period", "N", COUNT, config.schedule.period, "steps between drops of `step`"),
+	ROW("period", "N", COUNT, config.schedule.period,
+		"steps between drops of `step`"),
 	ROW("gamma", "X", REAL, config.schedule.gamma, "factor of a drop (default: 0.1)"),
 	ROW("floor", "X", REAL, config.schedule.floor, "where cosine ends (default: 0)"),
 	ROW("freeze", "PREFIX", TEXT, config.freeze, "do not train parameters named so"),
@@ -35,9 +46,11 @@ static const struct cli_option model_rows[] = {
 	ROW("valid", "X", REAL, config.valid_ratio, "part of the samples to hold out"),
 	ROW("eval", NULL, FLAG, config.eval, "evaluate after each epoch"),
 	ROW("eval-steps", "N", COUNT, config.eval_steps, "at most N batches each time"),
-	ROW("allow-nan", NULL, FLAG, config.allow_nan, "go on when the loss is not finite"),
+	ROW("allow-nan", NULL, FLAG, config.allow_nan,
+		"go on when the loss is not finite"),
 	ROW("dtype", "NAME", TEXT, dtype, "f32"),
-	ROW("save", "FILE", TEXT, config.save_path, "checkpoint (safetensors), written whole"),
+	ROW("save", "FILE", TEXT, config.save_path,
+		"checkpoint (safetensors), written whole"),
 	ROW("save-every", "N", COUNT, config.save_every, "also every N steps"),
 	ROW("resume", "FILE", TEXT, config.resume_path, "continue from a checkpoint"),
 	ROW("record", "FILE", TEXT, config.record_path, "write the step's trace"),
@@ -45,7 +58,8 @@ static const struct cli_option model_rows[] = {
 const struct cli_options cli_model_options = ROWS(model_rows);
 
 static const struct cli_option memory_rows[] = {
-	ROW("budget", "SIZE", SIZE, config.budget_bytes, "hard cap of device memory (default: none)"),
+	ROW("budget", "SIZE", SIZE, config.budget_bytes,
+		"hard cap of device memory (default: none)"),
 	ROW("host", "SIZE", SIZE, config.host_bytes, "host tier (default: 0)"),
 	ROW("disk", "DIR[:SIZE]", TEXT, disk,
 		"disk tier; `none` forbids it (default: $SLUICE_DISK, else /var/tmp)"),
@@ -63,7 +77,8 @@ static const struct cli_option output_rows[] = {
 };
 const struct cli_options cli_output_options = ROWS(output_rows);
 
-static const struct cli_option *find_row(const struct cli_command *c, const char *name, size_t len)
+static const struct cli_option *find_row(
+	const struct cli_command *c, const char *name, size_t len)
 {
 	for (size_t g = 0; c->groups[g] != NULL; g++)
 		for (size_t i = 0; i < c->groups[g]->n; i++)
@@ -102,18 +117,21 @@ static sl_status store_number(const struct cli_option *row, const char *text, vo
 
 	if (row->kind == CLI_REAL) {
 		if (sl_f64_parse(text, &real) != SL_OK || real < 0 || real > 1e30)
-			return SL_FAIL(SL_E_USAGE, "--%s %s is not a number of zero or more, such as 0.001",
+			return SL_FAIL(SL_E_USAGE,
+				"--%s %s is not a number of zero or more, such as 0.001",
 				row->name, text);
 		*(double *)to = real;
 		return SL_OK;
 	}
 	if (sl_i64_parse(text, &count) != SL_OK || count < 1 || count > INT32_MAX)
-		return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number of 1 or more", row->name, text);
+		return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number of 1 or more",
+			row->name, text);
 	*(int64_t *)to = count;
 	return SL_OK;
 }
 
-static sl_status store(const struct cli_option *row, const char *text, struct cli_args *args)
+static sl_status store(
+	const struct cli_option *row, const char *text, struct cli_args *args)
 {
 	void *to = (char *)args + row->offset;
 
@@ -123,7 +141,8 @@ static sl_status store(const struct cli_option *row, const char *text, struct cl
 		return SL_OK;
 	case CLI_TEXT:
 		*(const char **)to = text;
-		return text[0] != '\0' ? SL_OK : SL_FAIL(SL_E_USAGE, "--%s is empty", row->name);
+		return text[0] != '\0' ? SL_OK
+				       : SL_FAIL(SL_E_USAGE, "--%s is empty", row->name);
 	case CLI_SIZE:
 		SL_TRY(sl_size_parse(row->name, text, to));
 		return SL_OK;
@@ -131,7 +150,8 @@ static sl_status store(const struct cli_option *row, const char *text, struct cl
 		return sl_rate_parse(row->name, text, to);
 	case CLI_SEED:
 		if (sl_u64_parse(text, to) != SL_OK)
-			return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number", row->name, text);
+			return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number",
+				row->name, text);
 		return SL_OK;
 	case CLI_COUNT:
 	case CLI_REAL:
@@ -140,8 +160,8 @@ static sl_status store(const struct cli_option *row, const char *text, struct cl
 	return SL_OK;
 }
 
-static sl_status parse_option(const struct cli_command *c, int *i, int argc, char **argv,
-	struct cli_args *args)
+static sl_status parse_option(
+	const struct cli_command *c, int *i, int argc, char **argv, struct cli_args *args)
 {
 	const char *word = argv[*i];
 	const char *name = word + (word[1] == '-' ? 2 : 1);
@@ -150,7 +170,8 @@ static sl_status parse_option(const struct cli_command *c, int *i, int argc, cha
 	const struct cli_option *row = find_row(c, name, len);
 
 	if (row == NULL || (len == 1) != (word[1] != '-'))
-		return SL_FAIL(SL_E_USAGE, "%s is not an option of %s; did you mean --%s?", word, c->name,
+		return SL_FAIL(SL_E_USAGE,
+			"%s is not an option of %s; did you mean --%s?", word, c->name,
 			nearest(c, name));
 	if (row->kind == CLI_FLAG) {
 		if (equals != NULL)
@@ -160,12 +181,14 @@ static sl_status parse_option(const struct cli_command *c, int *i, int argc, cha
 	if (equals != NULL)
 		return store(row, equals + 1, args);
 	if (*i + 1 >= argc)
-		return SL_FAIL(SL_E_USAGE, "--%s needs a value: %s", row->name, row->value);
+		return SL_FAIL(
+			SL_E_USAGE, "--%s needs a value: %s", row->name, row->value);
 	(*i)++;
 	return store(row, argv[*i], args);
 }
 
-sl_status cli_parse(const struct cli_command *c, int argc, char **argv, struct cli_args *args)
+sl_status cli_parse(
+	const struct cli_command *c, int argc, char **argv, struct cli_args *args)
 {
 	args->config.weight_decay = -1;
 	args->config.schedule.gamma = 0.1;
@@ -174,14 +197,16 @@ sl_status cli_parse(const struct cli_command *c, int argc, char **argv, struct c
 			SL_TRY(parse_option(c, &i, argc, argv, args));
 			continue;
 		}
-		if (args->n_operands == CLI_MAX_OPERANDS || args->n_operands == c->max_operands)
-			return SL_FAIL(SL_E_USAGE, "'%s' is one operand too many; usage: sluice %s %s",
+		if (args->n_operands == CLI_MAX_OPERANDS ||
+			args->n_operands == c->max_operands)
+			return SL_FAIL(SL_E_USAGE,
+				"'%s' is one operand too many; usage: sluice %s %s",
 				argv[i], c->name, c->operands);
 		args->operands[args->n_operands++] = argv[i];
 	}
 	if (!args->help && args->n_operands < c->min_operands)
-		return SL_FAIL(SL_E_USAGE, "an operand is missing; usage: sluice %s %s", c->name,
-			c->operands);
+		return SL_FAIL(SL_E_USAGE, "an operand is missing; usage: sluice %s %s",
+			c->name, c->operands);
 	return SL_OK;
 }
 
@@ -211,10 +236,12 @@ static sl_status settle_schedule(struct cli_args *args)
 		if (strcmp(args->schedule, names[i]) == 0)
 			s->kind = i;
 	if (args->schedule != NULL && strcmp(args->schedule, names[s->kind]) != 0)
-		return SL_FAIL(SL_E_USAGE, "--schedule %s is unknown; there are constant, step, cosine",
+		return SL_FAIL(SL_E_USAGE,
+			"--schedule %s is unknown; there are constant, step, cosine",
 			args->schedule);
 	if (s->kind == SL_SCHEDULE_STEP && s->period == 0)
-		return SL_FAIL(SL_E_USAGE, "--schedule step needs --period N, the steps between drops");
+		return SL_FAIL(SL_E_USAGE,
+			"--schedule step needs --period N, the steps between drops");
 	return SL_OK;
 }
 
@@ -222,7 +249,8 @@ static sl_status must_be(const char *option, const char *given, const char *only
 {
 	if (given == NULL || strcmp(given, only) == 0)
 		return SL_OK;
-	return SL_FAIL(SL_E_USAGE, "--%s %s is not in this build; there is %s", option, given, only);
+	return SL_FAIL(SL_E_USAGE, "--%s %s is not in this build; there is %s", option,
+		given, only);
 }
 
 sl_status cli_settle(struct cli_args *args)
@@ -235,14 +263,19 @@ sl_status cli_settle(struct cli_args *args)
 	SL_TRY(must_be("dtype", args->dtype, "f32"));
 	c->threads = (int)args->threads;
 	if (c->steps > 0 && c->epochs > 0)
-		return SL_FAIL(SL_E_USAGE, "--steps and --epochs exclude each other; give one");
+		return SL_FAIL(
+			SL_E_USAGE, "--steps and --epochs exclude each other; give one");
 	if (c->save_every > 0 && c->save_path == NULL)
 		return SL_FAIL(SL_E_USAGE, "--save-every needs --save FILE");
 	if (c->plan_path != NULL && c->policy != NULL)
-		return SL_FAIL(SL_E_USAGE, "--plan FILE brings its policy; leave --policy out");
+		return SL_FAIL(
+			SL_E_USAGE, "--plan FILE brings its policy; leave --policy out");
 	if (c->budget_bytes == 0 && (c->host_bytes > 0 || args->disk != NULL))
-		return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without one nothing leaves the device");
+		return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without "
+					   "one nothing leaves the device");
 	if (c->valid_ratio >= 1)
-		return SL_FAIL(SL_E_USAGE, "--valid %g holds everything out; give less than 1", c->valid_ratio);
+		return SL_FAIL(SL_E_USAGE,
+			"--valid %g holds everything out; give less than 1",
+			c->valid_ratio);
 	return SL_OK;
 }

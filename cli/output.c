@@ -8,7 +8,8 @@
 
 sl_status cli_put(const struct sl_buf *text)
 {
-	if (fwrite(sl_buf_text(text), 1, text->len, stdout) != text->len || fflush(stdout) != 0)
+	if (fwrite(sl_buf_text(text), 1, text->len, stdout) != text->len ||
+		fflush(stdout) != 0)
 		return SL_FAIL(SL_E_WRITE, "cannot write to standard output");
 	return SL_OK;
 }

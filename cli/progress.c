@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long work shows itself: to a person a line that renews itself with rate, loss, memory and time
- * left; to a pipe a plain line now and then; with --json one object a step.
+ * How long work shows itself: to a person a line that renews itself with rate, loss,
+ * memory and time left; to a pipe a plain line now and then; with --json one object a
+ * step.
  */
 #include "cli.h"
 
@@ -14,7 +15,7 @@
 #include "base/json.h"
 #include "base/units.h"
 
-#define TTY_MS 100.0   /* between renewals of the line */
+#define TTY_MS 100.0 /* between renewals of the line */
 #define PIPE_MS 2000.0 /* between plain lines */
 #define BAR 10
 
@@ -33,12 +34,15 @@ static void bar_text(uint64_t used, uint64_t budget, char bar[BAR + 1])
 	bar[BAR] = '\0';
 }
 
-static void time_left(const struct cli_progress *p, const struct sl_step_report *r, char text[32])
+static void time_left(
+	const struct cli_progress *p, const struct sl_step_report *r, char text[32])
 {
-	double s = (now_ms() - p->started_ms) / 1e3 / (double)r->step * (double)(r->steps - r->step);
+	double s = (now_ms() - p->started_ms) / 1e3 / (double)r->step *
+		   (double)(r->steps - r->step);
 
 	if (s >= 3600)
-		snprintf(text, 32, "%dh%02dm left", (int)(s / 3600), (int)fmod(s / 60, 60));
+		snprintf(text, 32, "%dh%02dm left", (int)(s / 3600),
+			(int)fmod(s / 60, 60));
 	else if (s >= 60)
 		snprintf(text, 32, "%dm%02ds left", (int)(s / 60), (int)fmod(s, 60));
 	else
@@ -56,7 +60,8 @@ static void json_step(const struct sl_step_report *r)
 	sl_json_f64(&j, "loss", r->loss);
 	sl_json_f64(&j, "iter_ms", r->iter_ms);
 	sl_json_i64(&j, "epoch", r->epoch);
-	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy", r->text ? r->loss / log(2) : r->accuracy);
+	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy",
+		r->text ? r->loss / log(2) : r->accuracy);
 	sl_json_close(&j, '}');
 	if (sl_json_end(&j) == SL_OK && cli_put(&line) != SL_OK)
 		cli_stop = 1; /* nobody reads any more */
@@ -72,12 +77,14 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 
 	if (p->json)
 		json_step(r);
-	if (p->json || p->quiet || (!last && now - p->last_ms < (p->tty ? TTY_MS : PIPE_MS)))
+	if (p->json || p->quiet ||
+		(!last && now - p->last_ms < (p->tty ? TTY_MS : PIPE_MS)))
 		return;
 	p->last_ms = now;
 	bar_text(r->device_bytes, p->budget_bytes, bar);
 	time_left(p, r, left);
-	fprintf(stdout, "%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s  %s%s",
+	fprintf(stdout,
+		"%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s  %s%s",
 		p->tty ? "\r" : "", (long long)r->step, (long long)r->steps, r->loss,
 		r->text ? "bits/byte" : "acc", r->text ? r->loss / log(2) : r->accuracy,
 		r->samples_per_s, bar, sl_size_print(r->device_bytes, size), left,
@@ -102,7 +109,8 @@ static void on_eval(void *ctx, const struct sl_eval_report *r)
 	if (!p->json) {
 		cli_progress_end(p);
 		printf("epoch %lld: held-out loss %.4f, %s %.4f over %lld samples\n",
-			(long long)r->epoch, r->loss, r->text ? "bits per byte" : "accuracy",
+			(long long)r->epoch, r->loss,
+			r->text ? "bits per byte" : "accuracy",
 			r->text ? r->bits_per_byte : r->accuracy, (long long)r->samples);
 		fflush(stdout);
 		return;
@@ -139,5 +147,6 @@ void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
 
 struct sl_session_events cli_progress_events(struct cli_progress *p)
 {
-	return (struct sl_session_events){.ctx = p, .step = on_step, .eval = on_eval, .note = on_note};
+	return (struct sl_session_events){
+		.ctx = p, .step = on_step, .eval = on_eval, .note = on_note};
 }

@@ -61,18 +61,24 @@ static sl_status summary_json(const struct sl_summary *s)
 
 sl_status cli_report_summary(const struct sl_summary *s, bool json)
 {
-	char peak[SL_SIZE_TEXT], budget[SL_SIZE_TEXT], out[SL_SIZE_TEXT], in[SL_SIZE_TEXT];
+	char peak[SL_SIZE_TEXT], budget[SL_SIZE_TEXT], out[SL_SIZE_TEXT],
+		in[SL_SIZE_TEXT];
 
 	if (json)
 		return summary_json(s);
-	printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n", (long long)s->steps,
-		s->loss_first, s->loss_last, s->iter_ms_median);
-	printf("memory: peak %s%s%s, policy %s\n", sl_size_print(s->peak_device_bytes, peak),
+	printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n",
+		(long long)s->steps, s->loss_first, s->loss_last, s->iter_ms_median);
+	printf("memory: peak %s%s%s, policy %s\n",
+		sl_size_print(s->peak_device_bytes, peak),
 		s->budget_bytes > 0 ? " of " : "",
-		s->budget_bytes > 0 ? sl_size_print(s->budget_bytes, budget) : "", s->policy);
+		s->budget_bytes > 0 ? sl_size_print(s->budget_bytes, budget) : "",
+		s->policy);
 	printf("moved:  %s out, %s in, %llu ops recomputed, %.1f ms stalled\n",
-		sl_size_print(s->swap_out_bytes, out), sl_size_print(s->swap_in_bytes, in),
-		(unsigned long long)s->recompute_ops, s->stall_ms);
+		sl_size_print(s->swap_out_bytes, out),
+		sl_size_print(s->swap_in_bytes, in), (unsigned long long)s->recompute_ops,
+		s->stall_ms);
 	printf("digest: %s\n", s->digest);
-	return fflush(stdout) == 0 ? SL_OK : SL_FAIL(SL_E_WRITE, "cannot write to standard output");
+	return fflush(stdout) == 0
+		       ? SL_OK
+		       : SL_FAIL(SL_E_WRITE, "cannot write to standard output");
 }

@@ -14,7 +14,8 @@ struct sl_conv_attr {
 	int64_t groups;
 };
 
-/* stride 0 means the kernel's size. ceil_mode: windows that start inside input or left padding. */
+/* stride 0 means the kernel's size. ceil_mode: windows that start inside input or left
+ * padding. */
 struct sl_pool_attr {
 	int64_t kernel[2];
 	int64_t stride[2];
@@ -29,7 +30,8 @@ struct sl_reduce_attr {
 	bool keep_dims;
 };
 
-/* Per axis [begin, end) by step (> 0); negative begin or end count from the end; end INT64_MAX: all. */
+/* Per axis [begin, end) by step (> 0); negative begin or end count from the end; end
+ * INT64_MAX: all. */
 struct sl_slice_attr {
 	int64_t begin[SL_MAX_RANK];
 	int64_t end[SL_MAX_RANK];
@@ -47,8 +49,8 @@ struct sl_matmul_attr {
 };
 
 /*
- * scale 0 means 1 / sqrt(D). dropout acts on the probabilities, keyed by stream; base is the global
- * element index of the first probability (set by sl_graph_bind).
+ * scale 0 means 1 / sqrt(D). dropout acts on the probabilities, keyed by stream; base is
+ * the global element index of the first probability (set by sl_graph_bind).
  */
 struct sl_attention_attr {
 	bool causal;
@@ -59,7 +61,8 @@ struct sl_attention_attr {
 };
 
 struct sl_dropout_attr {
-	double ratio; /* in [0, 1]; kept elements are scaled by 1 / (1 - ratio); 1 gives zeros */
+	double ratio; /* in [0, 1]; kept elements are scaled by 1 / (1 - ratio); 1 gives
+			 zeros */
 	uint32_t stream;
 	uint64_t base;
 };
@@ -71,8 +74,9 @@ struct sl_cross_entropy_attr {
 
 enum sl_schedule { SL_SCHEDULE_CONSTANT, SL_SCHEDULE_STEP, SL_SCHEDULE_COSINE };
 /*
- * Learning rate of step t = 0, 1, ...: linear warm-up over `warmup` steps ((t + 1) / warmup), then
- * constant; or times gamma every `period` steps; or cosine from base to floor at step `total`.
+ * Learning rate of step t = 0, 1, ...: linear warm-up over `warmup` steps ((t + 1) /
+ * warmup), then constant; or times gamma every `period` steps; or cosine from base to
+ * floor at step `total`.
  */
 struct sl_schedule_attr {
 	int64_t kind; /* enum sl_schedule */
@@ -81,9 +85,10 @@ struct sl_schedule_attr {
 };
 
 /*
- * Elements [begin, begin + count) of parameter and gradient are updated (count 0: all); optimizer
- * states hold just that slice. Adam: eps outside the root after bias correction (PyTorch). AdamW:
- * decay decoupled, scaled by the learning rate. SGD, momentum and Adam: L2 decay added to the gradient.
+ * Elements [begin, begin + count) of parameter and gradient are updated (count 0: all);
+ * optimizer states hold just that slice. Adam: eps outside the root after bias correction
+ * (PyTorch). AdamW: decay decoupled, scaled by the learning rate. SGD, momentum and Adam:
+ * L2 decay added to the gradient.
  */
 struct sl_optim_attr {
 	int64_t begin, count;

@@ -6,8 +6,8 @@
 #include "sluice/graph.h"
 
 /*
- * Builders of all operators, one row of ops.def each; each operator's file in src/op documents
- * shapes, gradient and numerics. Failures poison the result (graph.h).
+ * Builders of all operators, one row of ops.def each; each operator's file in src/op
+ * documents shapes, gradient and numerics. Failures poison the result (graph.h).
  */
 #define SL_OP(name, ...) sl_val sl_##name(struct sl_graph *g, __VA_ARGS__);
 #define SL_COMPOSITE(name, ...) sl_val sl_##name(struct sl_graph *g, __VA_ARGS__);

@@ -9,9 +9,9 @@
 #include "sluice/attrs.h"
 
 /*
- * A session is one job: a model, its data, an optimizer, a budget. Everything is decided at open
- * (graphs sealed, kernels chosen) and at prepare (plans made and checked, memory taken); train then
- * only carries out. One thread uses a session.
+ * A session is one job: a model, its data, an optimizer, a budget. Everything is decided
+ * at open (graphs sealed, kernels chosen) and at prepare (plans made and checked, memory
+ * taken); train then only carries out. One thread uses a session.
  */
 struct sl_session;
 struct sl_buf;
@@ -19,37 +19,40 @@ struct sl_buf;
 /* Zero is the default of each field; texts are borrowed until close. */
 struct sl_session_config {
 	const char *model; /* "resnet18:classes=10,input=3x64x64" */
-	const char *data;  /* "idx:DIR", "text:FILE", ...; NULL: synthetic of the model's shape */
-	int64_t batch;	   /* 0: the model's default */
+	const char *data; /* "idx:DIR", "text:FILE", ...; NULL: synthetic of the model's
+			     shape */
+	int64_t batch; /* 0: the model's default */
 	int64_t accumulate; /* parts a step's batch is cut into; 0 means 1 */
 	int64_t steps, epochs; /* both 0: one epoch */
 
 	const char *optim; /* sgd momentum adam adamw; NULL: adamw */
-	double lr;	   /* 0: 1e-3 */
+	double lr; /* 0: 1e-3 */
 	double weight_decay; /* negative: the optimizer's default (adamw 0.01, else 0) */
-	double clip;	     /* largest global gradient norm; 0: none */
+	double clip; /* largest global gradient norm; 0: none */
 	struct sl_schedule_attr schedule; /* base is lr */
-	const char *freeze; /* parameters whose name begins so are not trained; NULL: none */
+	const char
+		*freeze; /* parameters whose name begins so are not trained; NULL: none */
 
 	uint64_t budget_bytes; /* 0: none */
 	uint64_t host_bytes;
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */
-	uint64_t disk_bytes;	 /* 0: four times the unbudgeted peak */
-	const char *policy;	 /* NULL: keep without a budget, belady with one */
-	const char *plan_path;	 /* run this stored plan */
+	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
+	const char *policy; /* NULL: keep without a budget, belady with one */
+	const char *plan_path; /* run this stored plan */
 
 	uint64_t seed;
 	int threads; /* 0: all cores; width of running only */
 	bool no_dropout;
 	bool augment; /* flip and crop images by seed */
-	double valid_ratio; /* part of the samples held out where the data has no test set */
-	bool eval;	    /* evaluate on the held-out samples after each epoch and at the end */
+	double valid_ratio; /* part of the samples held out where the data has no test set
+			     */
+	bool eval; /* evaluate on the held-out samples after each epoch and at the end */
 	int64_t eval_steps; /* at most so many batches; 0: all */
 	bool allow_nan;
 	bool infer_only; /* no optimizer, no training program */
 
-	const char *save_path;	 /* written at the end, and every save_every steps */
-	int64_t save_every;	 /* 0: only at the end */
+	const char *save_path; /* written at the end, and every save_every steps */
+	int64_t save_every; /* 0: only at the end */
 	const char *resume_path; /* NULL: fresh */
 	const char *record_path; /* trace text of the training step */
 	const volatile sig_atomic_t *stop; /* nonzero: end after the current step */
@@ -89,19 +92,25 @@ struct sl_summary {
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes, recompute_ops;
 	double stall_ms, iter_ms_median, plan_ms;
 	char policy[32];
-	char digest[65]; /* SHA-256 over parameters and optimizer state in order of declaration */
+	char digest[65]; /* SHA-256 over parameters and optimizer state in order of
+			    declaration */
 	struct sl_eval_report eval;
 	bool evaluated;
 };
 
-SL_NODISCARD sl_status sl_session_open(const struct sl_session_config *config, struct sl_session **out);
-/* Plans, takes memory, initialises or resumes. SL_E_INFEASIBLE names B* and the binding op. */
-SL_NODISCARD sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_events *events);
-/* SL_E_INTERRUPTED after a stop (checkpoint written if asked for), SL_E_NUMERIC on NaN or infinity. */
+SL_NODISCARD sl_status sl_session_open(
+	const struct sl_session_config *config, struct sl_session **out);
+/* Plans, takes memory, initialises or resumes. SL_E_INFEASIBLE names B* and the binding
+ * op. */
+SL_NODISCARD sl_status sl_session_prepare(
+	struct sl_session *s, const struct sl_session_events *events);
+/* SL_E_INTERRUPTED after a stop (checkpoint written if asked for), SL_E_NUMERIC on NaN or
+ * infinity. */
 SL_NODISCARD sl_status sl_session_train(struct sl_session *s, struct sl_summary *out);
 /* Runs the evaluation program over the held-out samples. */
 SL_NODISCARD sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out);
-/* One prediction: for images the class and its probability, for text the bits per byte of a window. */
+/* One prediction: for images the class and its probability, for text the bits per byte of
+ * a window. */
 struct sl_prediction {
 	int64_t index;
 	bool text;
@@ -109,7 +118,8 @@ struct sl_prediction {
 	double probability;
 	double bits_per_byte;
 };
-/* Predicts the held-out samples, or all where none are held out, in order; after prepare. */
+/* Predicts the held-out samples, or all where none are held out, in order; after prepare.
+ */
 SL_NODISCARD sl_status sl_session_infer(struct sl_session *s, void *ctx,
 	sl_status (*each)(void *ctx, const struct sl_prediction *p));
 void sl_session_close(struct sl_session *s); /* NULL is fine */

@@ -7,8 +7,8 @@
 #include "graph/op.h"
 
 /*
- * The cost book's first page: how long an op takes, from its flops and bytes alone. Good enough to
- * order decisions; measuring refines it later.
+ * The cost book's first page: how long an op takes, from its flops and bytes alone. Good
+ * enough to order decisions; measuring refines it later.
  */
 uint64_t sl_cost_ns(const struct sl_node_info *n);
 

@@ -6,8 +6,9 @@
 #include "exec/program.h"
 
 /*
- * Runs a sealed program once, op by op, on the calling thread. What happens around each op is the
- * hooks' business: they get op numbers, never pointers, and may fail, which ends the step.
+ * Runs a sealed program once, op by op, on the calling thread. What happens around each
+ * op is the hooks' business: they get op numbers, never pointers, and may fail, which
+ * ends the step.
  */
 typedef sl_status (*sl_hook_fn)(void *ctx, uint32_t op);
 struct sl_hook {
@@ -19,7 +20,8 @@ struct sl_hook {
 struct sl_exec {
 	const struct sl_program *program;
 	uint8_t *arena;
-	const uint64_t *storage_offset;	  /* where each storage lies now; changes under the hooks */
+	const uint64_t *
+		storage_offset; /* where each storage lies now; changes under the hooks */
 	const uint64_t *workspace_offset; /* by op */
 	const struct sl_hook *hooks;
 	uint32_t n_hooks;

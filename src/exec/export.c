@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's trace, from shapes and the cost book alone: it exists before the first step. */
+/* The program's trace, from shapes and the cost book alone: it exists before the first
+ * step. */
 #include "exec/program.h"
 
 #include "exec/cost.h"
@@ -14,15 +15,15 @@ static uint64_t align_of(uint64_t bytes)
 
 static sl_status add_bounce(struct sl_trace *t, bool tiers)
 {
-	return sl_trace_add_value(t,
-		&(struct sl_trace_value){
-			.bytes = tiers ? SL_BOUNCE_BYTES : LINE_BYTES,
-			.align = tiers ? BLOCK_BYTES : LINE_BYTES,
-			.alias = SL_NO_ID,
-			.cls = SL_CLASS_CONST,
-			.immovable = tiers,
-			.name = "bounce",
-		});
+	return sl_trace_add_value(
+		t, &(struct sl_trace_value){
+			   .bytes = tiers ? SL_BOUNCE_BYTES : LINE_BYTES,
+			   .align = tiers ? BLOCK_BYTES : LINE_BYTES,
+			   .alias = SL_NO_ID,
+			   .cls = SL_CLASS_CONST,
+			   .immovable = tiers,
+			   .name = "bounce",
+		   });
 }
 
 static sl_status add_values(const struct sl_program *p, bool tiers, struct sl_trace *t)
@@ -32,37 +33,38 @@ static sl_status add_values(const struct sl_program *p, bool tiers, struct sl_tr
 			SL_TRY(add_bounce(t, tiers));
 			continue;
 		}
-		SL_TRY(sl_trace_add_value(t,
-			&(struct sl_trace_value){
-				.bytes = p->storages[i].bytes,
-				.align = align_of(p->storages[i].bytes),
-				.alias = SL_NO_ID,
-				.cls = p->storages[i].cls,
-				.name = p->storages[i].name,
-			}));
+		SL_TRY(sl_trace_add_value(
+			t, &(struct sl_trace_value){
+				   .bytes = p->storages[i].bytes,
+				   .align = align_of(p->storages[i].bytes),
+				   .alias = SL_NO_ID,
+				   .cls = p->storages[i].cls,
+				   .name = p->storages[i].name,
+			   }));
 	}
 	return SL_OK;
 }
 
 static sl_status add_op(const struct sl_program_op *op, struct sl_trace *t)
 {
-	return sl_trace_add_op(t,
-		&(struct sl_trace_op){
-			.kind = op->info.op->name,
-			.scope = op->scope,
-			.dur_ns = sl_cost_ns(&op->info),
-			.workspace_bytes = op->prepared.workspace_bytes,
-			.n_in = op->n_read,
-			.n_out = op->n_born,
-			.n_mutates = op->n_changed,
-			.in = op->read,
-			.out = op->born,
-			.mutates = op->changed,
-			.pure = !(op->info.op->flags & SL_OP_IMPURE) && op->n_changed == 0,
-		});
+	return sl_trace_add_op(t, &(struct sl_trace_op){
+					  .kind = op->info.op->name,
+					  .scope = op->scope,
+					  .dur_ns = sl_cost_ns(&op->info),
+					  .workspace_bytes = op->prepared.workspace_bytes,
+					  .n_in = op->n_read,
+					  .n_out = op->n_born,
+					  .n_mutates = op->n_changed,
+					  .in = op->read,
+					  .out = op->born,
+					  .mutates = op->changed,
+					  .pure = !(op->info.op->flags & SL_OP_IMPURE) &&
+						  op->n_changed == 0,
+				  });
 }
 
-static sl_status add_tier(const struct sl_program_tier *tier, uint32_t id, struct sl_trace *t)
+static sl_status add_tier(
+	const struct sl_program_tier *tier, uint32_t id, struct sl_trace *t)
 {
 	struct sl_trace_link link = {
 		.from = SL_TIER_DEVICE,
@@ -79,8 +81,8 @@ static sl_status add_tier(const struct sl_program_tier *tier, uint32_t id, struc
 	return sl_trace_add_link(t, &link);
 }
 
-sl_status sl_program_trace(const struct sl_program *p, const struct sl_program_tier *tiers,
-	uint32_t n_tiers, struct sl_trace *out)
+sl_status sl_program_trace(const struct sl_program *p,
+	const struct sl_program_tier *tiers, uint32_t n_tiers, struct sl_trace *out)
 {
 	struct sl_trace t = SL_TRACE_INIT;
 	sl_status st = SL_OK;
@@ -107,8 +109,10 @@ sl_status sl_program_select_lines(const struct sl_program *p, struct sl_plan *pl
 			&(struct sl_plan_select){
 				.op = i,
 				.kernel = p->ops[i].kernel->name,
-				.layout = prepared->layout != NULL ? prepared->layout : "plain",
-				.split = prepared->split > 0 ? (uint32_t)prepared->split : 1,
+				.layout = prepared->layout != NULL ? prepared->layout
+								   : "plain",
+				.split = prepared->split > 0 ? (uint32_t)prepared->split
+							     : 1,
 				.threads = (uint32_t)p->seal_threads,
 				.workspace_bytes = prepared->workspace_bytes,
 			}));

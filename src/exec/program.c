@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sealing: from a graph to a program. Three passes over the nodes that matter: where each value's life
- * ends; which storage it gets; which kernel runs each op.
+ * Sealing: from a graph to a program. Three passes over the nodes that matter: where each
+ * value's life ends; which storage it gets; which kernel runs each op.
  */
 #include "exec/program.h"
 
@@ -26,8 +26,8 @@ static const enum sl_class class_of_role[SL_ROLE_COUNT] = {
 struct sealer {
 	const struct sl_graph *g;
 	struct sl_program *p;
-	bool *keep;	      /* [n_nodes] */
-	uint32_t *last_use;   /* [n_values], of roots: last kept node that touches it */
+	bool *keep; /* [n_nodes] */
+	uint32_t *last_use; /* [n_values], of roots: last kept node that touches it */
 	uint32_t *storage_of; /* [n_values], of roots */
 	struct sl_node_types *types;
 };
@@ -70,7 +70,8 @@ static sl_status add_storage(struct sealer *s, uint32_t value, uint32_t *out)
 	return SL_OK;
 }
 
-/* Its bytes depend on the tiers, so the trace decides them; the id is the same either way. */
+/* Its bytes depend on the tiers, so the trace decides them; the id is the same either
+ * way. */
 static sl_status add_bounce(struct sl_program *p)
 {
 	if (sl_grow((void **)&p->storages, &p->cap_storages, (size_t)p->n_storages + 1,
@@ -111,7 +112,8 @@ static void find_last_uses(struct sealer *s)
 	}
 }
 
-static bool used_once(const struct sealer *s, const struct sl_ir_node *node, uint32_t root)
+static bool used_once(
+	const struct sealer *s, const struct sl_ir_node *node, uint32_t root)
 {
 	int uses = 0;
 
@@ -121,7 +123,8 @@ static bool used_once(const struct sealer *s, const struct sl_ir_node *node, uin
 	return uses == 1;
 }
 
-/* The input whose storage out[0] of node n may take over, as a root; UINT32_MAX if there is none. */
+/* The input whose storage out[0] of node n may take over, as a root; UINT32_MAX if there
+ * is none. */
 static uint32_t inplace_root(const struct sealer *s, uint32_t n)
 {
 	const struct sl_graph *g = s->g;
@@ -180,7 +183,8 @@ static struct sl_program_arg arg_of(const struct sealer *s, sl_val v)
 	};
 }
 
-static void list_inputs(const struct sealer *s, const struct sl_ir_node *node, struct op_lists *l)
+static void list_inputs(
+	const struct sealer *s, const struct sl_ir_node *node, struct op_lists *l)
 {
 	for (int i = 0; i < node->n_in; i++) {
 		l->args[i] = arg_of(s, node->in[i]);
@@ -219,18 +223,22 @@ static sl_status copy_info(struct sealer *s, uint32_t n, struct sl_program_op *o
 	struct sl_arena *a = &s->p->arena;
 	struct sl_node_info info = sl_ir_info(s->g, n, s->types);
 
-	info.attr = info.op->attr_bytes > 0 ? sl_arena_copy(a, info.attr, info.op->attr_bytes) : NULL;
+	info.attr = info.op->attr_bytes > 0
+			    ? sl_arena_copy(a, info.attr, info.op->attr_bytes)
+			    : NULL;
 	info.in = sl_arena_copy(a, info.in, (size_t)info.n_in * sizeof(*info.in));
 	info.out = sl_arena_copy(a, info.out, (size_t)info.n_out * sizeof(*info.out));
 	op->scope = sl_arena_strdup(a, s->g->nodes[n].scope);
 	op->info = info;
 	if (info.in == NULL || info.out == NULL || op->scope == NULL ||
 		(info.attr == NULL && info.op->attr_bytes > 0))
-		return SL_FAIL(SL_E_NOMEM, "no host memory to seal op %u (%s)", n, info.op->name);
+		return SL_FAIL(SL_E_NOMEM, "no host memory to seal op %u (%s)", n,
+			info.op->name);
 	return SL_OK;
 }
 
-static sl_status copy_lists(struct sealer *s, const struct op_lists *l, struct sl_program_op *op)
+static sl_status copy_lists(
+	struct sealer *s, const struct op_lists *l, struct sl_program_op *op)
 {
 	struct sl_arena *a = &s->p->arena;
 	size_t n_args = (size_t)(op->info.n_in + op->info.n_out);
@@ -242,8 +250,10 @@ static sl_status copy_lists(struct sealer *s, const struct op_lists *l, struct s
 	op->read = sl_arena_copy(a, l->read, l->n_read * sizeof(*l->read));
 	op->changed = sl_arena_copy(a, l->changed, l->n_changed * sizeof(*l->changed));
 	op->born = sl_arena_copy(a, l->born, l->n_born * sizeof(*l->born));
-	if (op->args == NULL || op->read == NULL || op->changed == NULL || op->born == NULL)
-		return SL_FAIL(SL_E_NOMEM, "no host memory to seal %s", op->info.op->name);
+	if (op->args == NULL || op->read == NULL || op->changed == NULL ||
+		op->born == NULL)
+		return SL_FAIL(
+			SL_E_NOMEM, "no host memory to seal %s", op->info.op->name);
 	return SL_OK;
 }
 
@@ -255,7 +265,8 @@ static sl_status seal_node(struct sealer *s, uint32_t n, struct op_lists *l)
 	l->n_read = l->n_changed = l->n_born = 0;
 	list_inputs(s, &s->g->nodes[n], l);
 	SL_TRY(list_outputs(s, n, l));
-	if (sl_grow((void **)&p->ops, &p->cap_ops, (size_t)p->n_ops + 1, sizeof(*p->ops), MAX_OPS) < 0)
+	if (sl_grow((void **)&p->ops, &p->cap_ops, (size_t)p->n_ops + 1, sizeof(*p->ops),
+		    MAX_OPS) < 0)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the table of ops");
 	op = &p->ops[p->n_ops];
 	*op = (struct sl_program_op){0};
@@ -264,7 +275,8 @@ static sl_status seal_node(struct sealer *s, uint32_t n, struct op_lists *l)
 	op->kernel = sl_kernel_select(&op->info);
 	if (op->kernel->prepare != NULL)
 		SL_TRY(op->kernel->prepare(&op->info,
-			&(struct sl_kernel_env){.threads = p->seal_threads}, &op->prepared));
+			&(struct sl_kernel_env){.threads = p->seal_threads},
+			&op->prepared));
 	p->n_ops++;
 	return SL_OK;
 }
@@ -296,7 +308,8 @@ sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_progr
 	s.storage_of = sl_calloc(n_values, sizeof(*s.storage_of));
 	s.types = sl_calloc(1, sizeof(*s.types));
 	if (!s.p || !s.keep || !s.last_use || !s.storage_of || !s.types) {
-		st = SL_FAIL(SL_E_NOMEM, "no host memory to seal a graph of %u nodes", g->n_nodes);
+		st = SL_FAIL(SL_E_NOMEM, "no host memory to seal a graph of %u nodes",
+			g->n_nodes);
 		goto out;
 	}
 	s.p->seal_threads = threads;

@@ -8,20 +8,20 @@
 #include "memory/plan.h"
 
 /*
- * A sealed instance: the graph's nodes in their one order, each with its kernel chosen and
- * prepared, and every value assigned to a storage. Sealing knows no budget (contracts 2), so results
- * cannot depend on one.
+ * A sealed instance: the graph's nodes in their one order, each with its kernel chosen
+ * and prepared, and every value assigned to a storage. Sealing knows no budget (contracts
+ * 2), so results cannot depend on one.
  *
- * 1. Storages [0, n_persistent) are the graph's parameters, then its states, in order of declaration;
- *    programs made from the same declarations agree on them.
- * 2. A storage's bytes are a multiple of 64 below 4096 and of 4096 from there on, so that it can
- *    travel to a disk without its neighbours.
- * 3. An output takes the storage of an input over when the operator allows it, the input's life ends
- *    there and the bytes agree; views never have a storage of their own.
+ * 1. Storages [0, n_persistent) are the graph's parameters, then its states, in order of
+ * declaration; programs made from the same declarations agree on them.
+ * 2. A storage's bytes are a multiple of 64 below 4096 and of 4096 from there on, so that
+ * it can travel to a disk without its neighbours.
+ * 3. An output takes the storage of an input over when the operator allows it, the
+ * input's life ends there and the bytes agree; views never have a storage of their own.
  */
 struct sl_program_arg {
 	uint32_t storage; /* SL_NO_ID: absent optional input */
-	uint64_t offset;  /* bytes, of views */
+	uint64_t offset; /* bytes, of views */
 };
 
 struct sl_program_op {
@@ -53,7 +53,8 @@ struct sl_program {
 };
 
 /* threads: split counts follow it; it must be the same for all programs of a session. */
-SL_NODISCARD sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_program **out);
+SL_NODISCARD sl_status sl_program_seal(
+	const struct sl_graph *g, int threads, struct sl_program **out);
 void sl_program_destroy(struct sl_program *p);
 
 /* A tier that the trace shall name, with its link both ways. */
@@ -65,13 +66,15 @@ struct sl_program_tier {
 };
 
 /*
- * The trace of one step; storage ids are its value ids. Storage n_persistent is the bounce buffer of
- * the tiers: immovable, SL_BOUNCE_BYTES where there are tiers and 64 bytes where there are none.
+ * The trace of one step; storage ids are its value ids. Storage n_persistent is the
+ * bounce buffer of the tiers: immovable, SL_BOUNCE_BYTES where there are tiers and 64
+ * bytes where there are none.
  */
 #define SL_BOUNCE_BYTES 8192u
-SL_NODISCARD sl_status sl_program_trace(const struct sl_program *p, const struct sl_program_tier *tiers,
-	uint32_t n_tiers, struct sl_trace *out);
+SL_NODISCARD sl_status sl_program_trace(const struct sl_program *p,
+	const struct sl_program_tier *tiers, uint32_t n_tiers, struct sl_trace *out);
 /* Adds a select line for every op. */
-SL_NODISCARD sl_status sl_program_select_lines(const struct sl_program *p, struct sl_plan *plan);
+SL_NODISCARD sl_status sl_program_select_lines(
+	const struct sl_program *p, struct sl_plan *plan);
 
 #endif

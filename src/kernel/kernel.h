@@ -5,21 +5,23 @@
 #include "graph/op.h"
 
 /*
- * A kernel is one way to run one operator on one device. Selection happens at seal, before any budget
- * is known, and is frozen: the highest rank that accepts the node. Rank 0 is the reference.
+ * A kernel is one way to run one operator on one device. Selection happens at seal,
+ * before any budget is known, and is frozen: the highest rank that accepts the node. Rank
+ * 0 is the reference.
  *
- * Results must not depend on the number of workers (fixed chunks) nor on addresses (all pointers are
- * 64-byte aligned; values of 4096 bytes and more are 4096-aligned).
+ * Results must not depend on the number of workers (fixed chunks) nor on addresses (all
+ * pointers are 64-byte aligned; values of 4096 bytes and more are 4096-aligned).
  */
 struct sl_kernel_env {
-	int threads; /* fixed at seal by the machine's cores; split counts follow it, never the run's width */
+	int threads; /* fixed at seal by the machine's cores; split counts follow it,
+			never the run's width */
 };
 
 struct sl_prepared {
 	void *state; /* given to run as c->prepared, released by release */
 	size_t workspace_bytes;
 	const char *layout; /* static text; NULL means "plain" */
-	int split;	    /* 0 means 1 */
+	int split; /* 0 means 1 */
 };
 
 struct sl_kernel {
@@ -27,20 +29,24 @@ struct sl_kernel {
 	const char *op;
 	int rank;
 	bool (*accepts)(const struct sl_node_info *n); /* NULL: always */
-	sl_status (*prepare)(const struct sl_node_info *n, const struct sl_kernel_env *env,
+	sl_status (*prepare)(const struct sl_node_info *n,
+		const struct sl_kernel_env *env,
 		struct sl_prepared *out); /* NULL: nothing to prepare */
 	sl_status (*run)(const struct sl_call *c);
 	void (*release)(void *state);
 };
 
-/* Best kernel for the node on the CPU; falls back to the op's reference, so it always finds one. */
+/* Best kernel for the node on the CPU; falls back to the op's reference, so it always
+ * finds one. */
 const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n);
-const struct sl_kernel *sl_kernel_at(size_t i); /* rows of kernels.def; NULL past the end */
+const struct sl_kernel *sl_kernel_at(
+	size_t i); /* rows of kernels.def; NULL past the end */
 
 /* The kernel that runs any operator's reference (rank 0). */
 extern const struct sl_kernel sl_kernel_ref;
 
-/* Width of running for libraries that keep threads of their own (oneDNN); called at step start. */
+/* Width of running for libraries that keep threads of their own (oneDNN); called at step
+ * start. */
 void sl_kernel_set_width(int threads);
 
 #endif

@@ -37,7 +37,8 @@ static void describe_run(const struct sl_session *s, struct description *d)
 	};
 }
 
-static void describe_slices(const struct sl_session *s, const struct sl_program *p, struct description *d)
+static void describe_slices(
+	const struct sl_session *s, const struct sl_program *p, struct description *d)
 {
 	const struct sl_graph *g = s->machine.adopted->graph;
 	struct sl_optimizer_slice slice;
@@ -66,7 +67,8 @@ static sl_status describe(const struct sl_session *s, struct description *d)
 	if (d->tensors == NULL || d->slices == NULL) {
 		sl_free(d->tensors);
 		sl_free(d->slices);
-		return SL_FAIL(SL_E_NOMEM, "no host memory to list %u tensors", p->n_persistent);
+		return SL_FAIL(
+			SL_E_NOMEM, "no host memory to list %u tensors", p->n_persistent);
 	}
 	for (uint32_t v = 0; v < p->n_persistent; v++)
 		d->tensors[v] = (struct sl_st_decl){
@@ -109,7 +111,8 @@ out:
 	return st;
 }
 
-static sl_status load_value(struct sl_session *s, const struct sl_st_file *f, uint32_t v, void *piece)
+static sl_status load_value(
+	struct sl_session *s, const struct sl_st_file *f, uint32_t v, void *piece)
 {
 	const struct sl_storage_info *info = &program_of(s)->storages[v];
 	const struct sl_st_tensor *t = sl_st_find(f, info->name);
@@ -150,7 +153,8 @@ sl_status sl_session_resume(struct sl_session *s, const char *path)
 	SL_TRY_OUT(sl_checkpoint_open(path, &f, &info));
 	SL_TRY_OUT(sl_checkpoint_match(&f, &d.what, s->config.infer_only));
 	if (info.seed != s->config.seed && !s->config.infer_only)
-		sl_session_note(s, "%s was made with --seed %llu; going on with that seed", path,
+		sl_session_note(s,
+			"%s was made with --seed %llu; going on with that seed", path,
 			(unsigned long long)info.seed);
 	SL_TRY_OUT(load_values(s, &f));
 	s->config.seed = info.seed;

@@ -62,7 +62,8 @@ sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out)
 		.text = s->text, .epoch = (s->step - 1) / sl_session_epoch_steps(s) + 1};
 	SL_TRY(each_batch(s, add_batch, out));
 	if (out->samples == 0)
-		return SL_FAIL(SL_E_INVALID, "there is no sample to evaluate on; give --valid 0.1");
+		return SL_FAIL(SL_E_INVALID,
+			"there is no sample to evaluate on; give --valid 0.1");
 	out->loss /= (double)out->samples;
 	out->accuracy /= (double)(out->samples * labels_per_sample(s));
 	out->bits_per_byte = out->loss / log(2);
@@ -89,7 +90,8 @@ static void best_of(const float *row, size_t n, struct sl_prediction *p)
 }
 
 /* Mean bits of the true next bytes of a window. */
-static double window_bits(const float *rows, size_t classes, const int64_t *labels, int64_t n)
+static double window_bits(
+	const float *rows, size_t classes, const int64_t *labels, int64_t n)
 {
 	double bits = 0;
 
@@ -98,7 +100,8 @@ static double window_bits(const float *rows, size_t classes, const int64_t *labe
 		struct sl_prediction best;
 
 		best_of(row, classes, &best);
-		bits -= ((double)row[labels[t]] - (double)row[best.label] + log(best.probability)) /
+		bits -= ((double)row[labels[t]] - (double)row[best.label] +
+				log(best.probability)) /
 			log(2);
 	}
 	return n > 0 ? bits / (double)n : 0;
@@ -112,11 +115,13 @@ static sl_status predict_batch(struct sl_session *s, void *ctx)
 
 	for (int64_t i = 0; i < s->io.request.count; i++) {
 		const float *sample = s->io.logits + (size_t)(i * rows) * classes;
-		struct sl_prediction p = {.index = s->io.request.first + i, .text = s->text};
+		struct sl_prediction p = {
+			.index = s->io.request.first + i, .text = s->text};
 
 		best_of(sample + (size_t)(rows - 1) * classes, classes, &p);
 		if (s->text)
-			p.bits_per_byte = window_bits(sample, classes, s->io.labels + i * rows, rows);
+			p.bits_per_byte = window_bits(
+				sample, classes, s->io.labels + i * rows, rows);
 		SL_TRY(sink->each(sink->ctx, &p));
 	}
 	return SL_OK;
@@ -125,7 +130,8 @@ static sl_status predict_batch(struct sl_session *s, void *ctx)
 static sl_status alloc_logits(struct sl_session *s)
 {
 	const struct sl_graph *g = s->eval_template;
-	const struct sl_shape *shape = &sl_val_type(g, sl_graph_output(g, "logits"))->shape;
+	const struct sl_shape *shape =
+		&sl_val_type(g, sl_graph_output(g, "logits"))->shape;
 	size_t classes = (size_t)shape->dim[shape->rank - 1];
 	size_t rows = (size_t)(s->instances[SL_EVAL].batch * labels_per_sample(s));
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Training instances unroll gradient accumulation: each part of the batch is forward and backward in
- * turn, gradients add up, and one update ends the step, so that one plan covers all of it.
+ * Training instances unroll gradient accumulation: each part of the batch is forward and
+ * backward in turn, gradients add up, and one update ends the step, so that one plan
+ * covers all of it.
  */
 #include "session/instance.h"
 
@@ -41,8 +42,8 @@ static bool is_frozen(const struct sl_session_config *config, const char *name)
 	       strncmp(name, config->freeze, strlen(config->freeze)) == 0;
 }
 
-static sl_status trainer_init(struct trainer *t, struct sl_graph *g,
-	const struct sl_session_config *config)
+static sl_status trainer_init(
+	struct trainer *t, struct sl_graph *g, const struct sl_session_config *config)
 {
 	size_t most = 0;
 	sl_val v;
@@ -77,7 +78,8 @@ static void trainer_finish(struct trainer *t)
 	sl_free(t->part_grads);
 }
 
-/* Backward of the part that was just bound, weighted by its share of the batch, added to grads. */
+/* Backward of the part that was just bound, weighted by its share of the batch, added to
+ * grads. */
 static sl_status add_part(struct trainer *t, uint32_t first_node, double share)
 {
 	const struct sl_type scalar = {.dtype = SL_F32, .shape = SL_SCALAR};
@@ -124,8 +126,8 @@ static sl_status build_train(const struct sl_instance_request *r, struct sl_inst
 		SL_TRY_OUT(sl_graph_bind(x->graph, r->tmpl, &bind));
 		if (part == 0)
 			SL_TRY_OUT(trainer_init(&t, x->graph, r->config));
-		SL_TRY_OUT(add_part(&t, first,
-			(double)bind.size[SL_DIM_BATCH] / (double)x->batch));
+		SL_TRY_OUT(add_part(
+			&t, first, (double)bind.size[SL_DIM_BATCH] / (double)x->batch));
 	}
 	SL_TRY_OUT(sl_optimizer_append(x->graph, r->config, t.params, t.grads, t.n));
 out:
@@ -144,8 +146,9 @@ static sl_status begin(const struct sl_instance_request *r, struct sl_instance *
 sl_status sl_instance_train(const struct sl_instance_request *r, struct sl_instance *out)
 {
 	int64_t parts = r->config->accumulate > 0 ? r->config->accumulate : 1;
-	struct sl_instance x = {
-		.batch = r->batch, .parts = parts < r->batch ? parts : r->batch, .training = true};
+	struct sl_instance x = {.batch = r->batch,
+		.parts = parts < r->batch ? parts : r->batch,
+		.training = true};
 	sl_status st;
 
 	SL_TRY_OUT(begin(r, &x));

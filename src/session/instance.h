@@ -6,9 +6,9 @@
 #include "sluice/session.h"
 
 /*
- * An instance of the model for one shape class (contracts 3): a graph with concrete sizes, sealed.
- * All instances of a session declare the same persistent values in the same order, so that
- * parameters, states and the arena are shared.
+ * An instance of the model for one shape class (contracts 3): a graph with concrete
+ * sizes, sealed. All instances of a session declare the same persistent values in the
+ * same order, so that parameters, states and the arena are shared.
  */
 struct sl_instance {
 	struct sl_graph *graph;
@@ -27,14 +27,17 @@ int64_t sl_instance_part_begin(const struct sl_instance *x, int64_t part);
 struct sl_instance_request {
 	const struct sl_graph *tmpl;
 	const struct sl_session_config *config;
-	const struct sl_graph *persistent; /* declares the persistent values; NULL: the instance itself does */
+	const struct sl_graph *persistent; /* declares the persistent values; NULL: the
+					      instance itself does */
 	int64_t batch, seq;
 	int seal_threads;
 };
 /* Forward, backward and update of one step. */
-SL_NODISCARD sl_status sl_instance_train(const struct sl_instance_request *r, struct sl_instance *out);
+SL_NODISCARD sl_status sl_instance_train(
+	const struct sl_instance_request *r, struct sl_instance *out);
 /* Forward only; tmpl was built for evaluation. */
-SL_NODISCARD sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instance *out);
+SL_NODISCARD sl_status sl_instance_eval(
+	const struct sl_instance_request *r, struct sl_instance *out);
 void sl_instance_finish(struct sl_instance *x);
 
 #endif

@@ -11,7 +11,8 @@
 #include "base/units.h"
 #include "memory/policy/policy.h"
 
-/* Measured on ordinary servers: a copy in main memory, a local disk written and read at once. */
+/* Measured on ordinary servers: a copy in main memory, a local disk written and read at
+ * once. */
 #define HOST_BYTES_PER_S ((uint64_t)12000000000)
 #define DISK_BYTES_PER_S ((uint64_t)1700000000)
 #define HOST_LATENCY_NS 2000
@@ -27,11 +28,12 @@ static const char *disk_folder(const struct sl_session_config *config)
 
 	if (config->disk_folder != NULL)
 		return config->disk_folder;
-	return from_environment != NULL && from_environment[0] != '\0' ? from_environment : "/var/tmp";
+	return from_environment != NULL && from_environment[0] != '\0' ? from_environment
+								       : "/var/tmp";
 }
 
-sl_status sl_machine_describe(struct sl_machine *m, const struct sl_session_config *config,
-	uint64_t unbudgeted_peak)
+sl_status sl_machine_describe(struct sl_machine *m,
+	const struct sl_session_config *config, uint64_t unbudgeted_peak)
 {
 	uint64_t disk_bytes = config->disk_bytes;
 
@@ -50,7 +52,8 @@ sl_status sl_machine_describe(struct sl_machine *m, const struct sl_session_conf
 	if (strcmp(m->disk_folder, "none") == 0)
 		return SL_OK;
 	if (disk_bytes == 0 && !sl_mul_u64(unbudgeted_peak, DISK_PEAKS, &disk_bytes))
-		return SL_FAIL(SL_E_LIMIT, "a disk tier of four times the unbudgeted peak is too large");
+		return SL_FAIL(SL_E_LIMIT,
+			"a disk tier of four times the unbudgeted peak is too large");
 	m->tier_info[m->n_tiers++] = (struct sl_program_tier){
 		.name = "disk",
 		.bytes = sl_align_up(disk_bytes, TIER_BLOCK),
@@ -86,11 +89,14 @@ static sl_status load_plan(const struct sl_session_config *config, struct sl_ins
 	sl_status st;
 
 	SL_TRY_OUT(sl_fs_read(config->plan_path, MAX_PLAN_BYTES, &text));
-	SL_TRY_OUT(sl_plan_parse(config->plan_path, sl_buf_text(&text), text.len, &x->trace, &x->plan));
+	SL_TRY_OUT(sl_plan_parse(
+		config->plan_path, sl_buf_text(&text), text.len, &x->trace, &x->plan));
 	st = sl_plan_check(&x->trace, &x->plan,
 		config->budget_bytes > 0 ? config->budget_bytes : x->plan.budget, NULL);
 	if (st == SL_E_NO)
-		st = sl_fail_prefix(SL_E_FORMAT, "%s does not fit this model and budget; re-plan with `sluice plan`",
+		st = sl_fail_prefix(SL_E_FORMAT,
+			"%s does not fit this model and budget; re-plan with `sluice "
+			"plan`",
 			config->plan_path);
 out:
 	sl_buf_finish(&text);
@@ -103,7 +109,8 @@ static sl_status make_plan(const struct sl_session_config *config, struct sl_ins
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 
 	if (policy == NULL)
-		return SL_FAIL(SL_E_USAGE, "--policy %s is unknown; `sluice list policies` lists them",
+		return SL_FAIL(SL_E_USAGE,
+			"--policy %s is unknown; `sluice list policies` lists them",
 			policy_name(config));
 	SL_TRY(sl_policy_plan(policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
@@ -137,7 +144,8 @@ static sl_status open_tiers(struct sl_machine *m)
 		if (strcmp(info->name, "host") == 0)
 			SL_TRY(sl_tier_host_create(info->bytes, &m->tiers[i]));
 		else
-			SL_TRY(sl_tier_disk_create(m->disk_folder, info->bytes, &m->tiers[i]));
+			SL_TRY(sl_tier_disk_create(
+				m->disk_folder, info->bytes, &m->tiers[i]));
 	}
 	return SL_OK;
 }

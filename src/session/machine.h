@@ -9,8 +9,8 @@
 #include "session/instance.h"
 
 /*
- * The memory side of a session: which tiers there are, the plans of all instances within one budget,
- * then the arena, the tiers and the engine that carries the plans out.
+ * The memory side of a session: which tiers there are, the plans of all instances within
+ * one budget, then the arena, the tiers and the engine that carries the plans out.
  */
 #define SL_MAX_TIERS 2u
 
@@ -33,17 +33,20 @@ struct sl_machine {
 };
 
 /* Tiers of the configuration, sized by the peak; none are opened. */
-SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m, const struct sl_session_config *config,
-	uint64_t unbudgeted_peak);
+SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m,
+	const struct sl_session_config *config, uint64_t unbudgeted_peak);
 /* The peak of `keep`, without tiers. */
-SL_NODISCARD sl_status sl_machine_unbudgeted_peak(const struct sl_instance *x, uint64_t *out);
+SL_NODISCARD sl_status sl_machine_unbudgeted_peak(
+	const struct sl_instance *x, uint64_t *out);
 /* Trace and plan of an instance under the budget. */
-SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *config,
-	struct sl_instance *x);
+SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
+	const struct sl_session_config *config, struct sl_instance *x);
 /* Takes the memory that the plans need. */
-SL_NODISCARD sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config);
+SL_NODISCARD sl_status sl_machine_start(
+	struct sl_machine *m, const struct sl_session_config *config);
 /* Makes an instance's plan the engine's. */
-SL_NODISCARD sl_status sl_machine_adopt(struct sl_machine *m, const struct sl_instance *x);
+SL_NODISCARD sl_status sl_machine_adopt(
+	struct sl_machine *m, const struct sl_instance *x);
 /* Runs the adopted instance once. */
 SL_NODISCARD sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run);
 void sl_machine_finish(struct sl_machine *m);

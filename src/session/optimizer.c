@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row an optimizer: which states it keeps and which operator updates a slice with them. */
+/* One row an optimizer: which states it keeps and which operator updates a slice with
+ * them. */
 #include "session/optimizer.h"
 
 #include <stdio.h>
@@ -47,7 +48,7 @@ struct optimizer {
 	const char *name;
 	int n_states;
 	const char *state[2]; /* names as PyTorch's state dict has them */
-	double weight_decay;  /* default */
+	double weight_decay; /* default */
 	void (*update)(struct sl_graph *g, const struct slice *s);
 };
 
@@ -69,7 +70,8 @@ static const struct optimizer *find(const char *name)
 sl_status sl_optimizer_check(const struct sl_session_config *config)
 {
 	if (find(config->optim) == NULL)
-		return SL_FAIL(SL_E_USAGE, "--optim %s is unknown; there are sgd, momentum, adam, adamw",
+		return SL_FAIL(SL_E_USAGE,
+			"--optim %s is unknown; there are sgd, momentum, adam, adamw",
 			config->optim);
 	return SL_OK;
 }
@@ -85,7 +87,8 @@ static sl_val clip_factor(struct sl_graph *g, double clip, const sl_val *grads, 
 		return SL_VAL_NONE;
 	squares = sl_calloc(n + 1, sizeof(*squares));
 	if (squares == NULL)
-		return sl_graph_poison(g, SL_FAIL(SL_E_NOMEM, "no host memory for gradient norms"));
+		return sl_graph_poison(
+			g, SL_FAIL(SL_E_NOMEM, "no host memory for gradient norms"));
 	for (size_t i = 0; i < n; i++)
 		if (!sl_val_is_none(grads[i]))
 			squares[count++] = sl_sum_squares(g, grads[i]);
@@ -102,7 +105,9 @@ static void cut(const struct sl_type *type, int64_t part, struct sl_optim_attr *
 	int64_t most = SL_OPTIM_SLICE_BYTES / (int64_t)sl_dtype_bytes(type->dtype);
 
 	attr->begin = part * most;
-	attr->count = count <= most ? 0 : count - attr->begin < most ? count - attr->begin : most;
+	attr->count = count <= most		   ? 0
+		      : count - attr->begin < most ? count - attr->begin
+						   : most;
 }
 
 static void state_name(const char *param, const char *what, int64_t part, char name[256])
@@ -114,7 +119,8 @@ static void state_name(const char *param, const char *what, int64_t part, char n
 }
 
 /* The state of one slice; a whole tensor keeps its shape, a slice is flat. */
-static sl_val declare_state(struct sl_graph *g, const struct slice *s, const char *what, int64_t part)
+static sl_val declare_state(
+	struct sl_graph *g, const struct slice *s, const char *what, int64_t part)
 {
 	struct sl_type type = *sl_val_type(g, s->param);
 	char name[256];
@@ -140,7 +146,8 @@ static void update_param(struct sl_graph *g, const struct optimizer *o, struct s
 	} while (s.attr.count > 0 && s.attr.begin + s.attr.count < count);
 }
 
-/* Whether `state` is slice `part` of a state of param; *part is read from the name's end. */
+/* Whether `state` is slice `part` of a state of param; *part is read from the name's end.
+ */
 static bool names_slice_of(const char *param, const char *state, int64_t *part)
 {
 	const char *digits = strrchr(state, '.');
@@ -160,7 +167,8 @@ static bool names_slice_of(const char *param, const char *state, int64_t *part)
 	return false;
 }
 
-bool sl_optimizer_slice_of(const struct sl_graph *g, const char *state, struct sl_optimizer_slice *out)
+bool sl_optimizer_slice_of(
+	const struct sl_graph *g, const char *state, struct sl_optimizer_slice *out)
 {
 	struct sl_optim_attr attr = {0};
 	int64_t part;
@@ -170,8 +178,9 @@ bool sl_optimizer_slice_of(const struct sl_graph *g, const char *state, struct s
 		if (!names_slice_of(sl_val_name(g, v), state, &part))
 			continue;
 		cut(sl_val_type(g, v), part, &attr);
-		*out = (struct sl_optimizer_slice){
-			.global = sl_val_type(g, v)->shape, .begin = attr.begin, .count = attr.count};
+		*out = (struct sl_optimizer_slice){.global = sl_val_type(g, v)->shape,
+			.begin = attr.begin,
+			.count = attr.count};
 		return attr.count > 0;
 	}
 	return false;
@@ -184,14 +193,18 @@ sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config
 	const struct sl_type counter = {.dtype = SL_I64, .shape = SL_SCALAR};
 	struct sl_schedule_attr schedule = config->schedule;
 	struct slice s = {
-		.attr = {.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
+		.attr = {.momentum = 0.9,
+			.beta1 = 0.9,
+			.beta2 = 0.999,
+			.eps = 1e-8,
 			.weight_decay = config->weight_decay < 0 ? o->weight_decay
 								 : config->weight_decay},
 	};
 
 	schedule.base = config->lr > 0 ? config->lr : 1e-3;
 	sl_graph_scope(g, "optimizer");
-	s.step = sl_state(g, "optimizer.step", &counter, (struct sl_init){SL_INIT_ZERO, 0});
+	s.step = sl_state(
+		g, "optimizer.step", &counter, (struct sl_init){SL_INIT_ZERO, 0});
 	s.lr = sl_learning_rate(g, s.step, &schedule);
 	s.coef = clip_factor(g, config->clip, grads, n);
 	for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planning without running: a trace from a sealed model or from a file, then any policy on it. */
+/* Planning without running: a trace from a sealed model or from a file, then any policy
+ * on it. */
 #include "sluice/memory.h"
 
 #include <stdio.h>
@@ -42,9 +43,11 @@ out:
 	return st;
 }
 
-static sl_status add_tier(struct sl_trace *t, const char *name, uint64_t bytes, uint64_t rate)
+static sl_status add_tier(
+	struct sl_trace *t, const char *name, uint64_t bytes, uint64_t rate)
 {
-	struct sl_trace_link link = {.from = SL_TIER_DEVICE, .to = t->n_tiers + 1, .bytes_per_s = rate};
+	struct sl_trace_link link = {
+		.from = SL_TIER_DEVICE, .to = t->n_tiers + 1, .bytes_per_s = rate};
 
 	SL_TRY(sl_trace_add_tier(t, name, bytes));
 	SL_TRY(sl_trace_add_link(t, &link));
@@ -57,14 +60,17 @@ static sl_status add_tier(struct sl_trace *t, const char *name, uint64_t bytes, 
 static sl_status add_tiers(struct sl_planner *p, const struct sl_session_config *config,
 	const struct sl_planner_device *device)
 {
-	uint64_t disk = device->disk_bytes > 0 ? device->disk_bytes : p->unbudgeted_peak * 4;
-	bool no_disk = config->disk_folder != NULL && strcmp(config->disk_folder, "none") == 0;
+	uint64_t disk =
+		device->disk_bytes > 0 ? device->disk_bytes : p->unbudgeted_peak * 4;
+	bool no_disk =
+		config->disk_folder != NULL && strcmp(config->disk_folder, "none") == 0;
 
 	if (p->trace.n_tiers > 0)
 		return SL_OK;
 	if (config->host_bytes > 0)
 		SL_TRY(add_tier(&p->trace, "host", config->host_bytes,
-			device->link_bytes_per_s > 0 ? device->link_bytes_per_s : DEFAULT_LINK));
+			device->link_bytes_per_s > 0 ? device->link_bytes_per_s
+						     : DEFAULT_LINK));
 	if (no_disk)
 		return SL_OK;
 	return add_tier(&p->trace, "disk", sl_align_up(disk, 4096),
@@ -80,18 +86,21 @@ static sl_status open_model(struct sl_planner *p, const struct sl_session_config
 	c.policy = NULL;
 	SL_TRY(sl_session_open(&c, &p->session));
 	m = &p->session->machine;
-	SL_TRY(sl_machine_unbudgeted_peak(&p->session->instances[SL_TRAIN], &p->unbudgeted_peak));
+	SL_TRY(sl_machine_unbudgeted_peak(
+		&p->session->instances[SL_TRAIN], &p->unbudgeted_peak));
 	c.budget_bytes = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 	c.disk_bytes = device->disk_bytes > 0 ? device->disk_bytes : config->disk_bytes;
 	SL_TRY(sl_machine_describe(m, &c, p->unbudgeted_peak));
 	for (uint32_t i = 0; i < m->n_tiers; i++) {
 		bool host = strcmp(m->tier_info[i].name, "host") == 0;
-		uint64_t rate = host ? device->link_bytes_per_s : device->disk_bytes_per_s;
+		uint64_t rate =
+			host ? device->link_bytes_per_s : device->disk_bytes_per_s;
 
-		m->tier_info[i].bytes_per_s = rate > 0 ? rate : m->tier_info[i].bytes_per_s;
+		m->tier_info[i].bytes_per_s =
+			rate > 0 ? rate : m->tier_info[i].bytes_per_s;
 	}
-	return sl_program_trace(p->session->instances[SL_TRAIN].program, m->tier_info, m->n_tiers,
-		&p->trace);
+	return sl_program_trace(p->session->instances[SL_TRAIN].program, m->tier_info,
+		m->n_tiers, &p->trace);
 }
 
 static sl_status open_file(struct sl_planner *p, const struct sl_session_config *config,
@@ -102,8 +111,8 @@ static sl_status open_file(struct sl_planner *p, const struct sl_session_config 
 	return add_tiers(p, config, device);
 }
 
-sl_status sl_planner_open(const struct sl_session_config *config, const struct sl_planner_device *device,
-	struct sl_planner **out)
+sl_status sl_planner_open(const struct sl_session_config *config,
+	const struct sl_planner_device *device, struct sl_planner **out)
 {
 	struct sl_planner *p = sl_calloc(1, sizeof(*p));
 	sl_status st;
@@ -126,15 +135,19 @@ static void fill_binding(const struct sl_planner *p, struct sl_plan_report *r)
 	const struct sl_trace_op *op = &p->trace.ops[p->least.binding_op];
 
 	r->binding_op = p->least.binding_op;
-	snprintf(r->binding_kind, sizeof(r->binding_kind), "%s", p->trace.n_ops > 0 ? op->kind : "");
-	snprintf(r->binding_scope, sizeof(r->binding_scope), "%s", p->trace.n_ops > 0 ? op->scope : "");
+	snprintf(r->binding_kind, sizeof(r->binding_kind), "%s",
+		p->trace.n_ops > 0 ? op->kind : "");
+	snprintf(r->binding_scope, sizeof(r->binding_scope), "%s",
+		p->trace.n_ops > 0 ? op->scope : "");
 	r->unbudgeted_peak_bytes = p->unbudgeted_peak;
-	r->bound_budget_bytes = p->trace.n_tiers > 0 ? p->least.bytes : p->least.live_peak_bytes;
+	r->bound_budget_bytes =
+		p->trace.n_tiers > 0 ? p->least.bytes : p->least.live_peak_bytes;
 	for (uint32_t i = 0; i < p->trace.n_ops; i++)
 		r->base_iter_ns += p->trace.ops[i].dur_ns;
 }
 
-static sl_status price(const struct sl_planner *p, const struct sl_plan *plan, struct sl_plan_report *r)
+static sl_status price(
+	const struct sl_planner *p, const struct sl_plan *plan, struct sl_plan_report *r)
 {
 	struct sl_plan_price cost;
 
@@ -149,32 +162,39 @@ static sl_status price(const struct sl_planner *p, const struct sl_plan *plan, s
 	return SL_OK;
 }
 
-static sl_status print_plan(const struct sl_planner *p, struct sl_plan *plan, struct sl_buf *text)
+static sl_status print_plan(
+	const struct sl_planner *p, struct sl_plan *plan, struct sl_buf *text)
 {
 	if (text == NULL)
 		return SL_OK;
 	if (p->session != NULL)
-		SL_TRY(sl_program_select_lines(p->session->instances[SL_TRAIN].program, plan));
+		SL_TRY(sl_program_select_lines(
+			p->session->instances[SL_TRAIN].program, plan));
 	return sl_plan_print(plan, &p->trace, text);
 }
 
-sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name, uint64_t budget_bytes,
-	struct sl_plan_report *out, struct sl_buf *plan_text)
+sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
+	uint64_t budget_bytes, struct sl_plan_report *out, struct sl_buf *plan_text)
 {
-	const char *name = policy_name != NULL ? policy_name : budget_bytes > 0 ? "belady" : "keep";
+	const char *name = policy_name != NULL ? policy_name
+			   : budget_bytes > 0  ? "belady"
+					       : "keep";
 	const struct sl_mem_policy *policy = sl_policy_find(name);
 	struct sl_plan plan = SL_PLAN_INIT;
 	sl_ns begin = sl_clock_now();
 	sl_status st;
 
 	if (policy == NULL)
-		return SL_FAIL(SL_E_USAGE, "--policy %s is unknown; `sluice list policies` lists them", name);
+		return SL_FAIL(SL_E_USAGE,
+			"--policy %s is unknown; `sluice list policies` lists them",
+			name);
 	*out = (struct sl_plan_report){.budget_bytes = budget_bytes};
 	snprintf(out->policy, sizeof(out->policy), "%s", policy->name);
 	fill_binding(p, out);
 	SL_TRY(sl_policy_least(policy, &p->trace, &out->least_budget_bytes));
 	begin = sl_clock_now();
-	st = sl_policy_plan(policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);
+	st = sl_policy_plan(
+		policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);
 	out->plan_ns = (uint64_t)(sl_clock_now() - begin);
 	if (st == SL_E_INFEASIBLE) {
 		p->failed = st;
@@ -208,8 +228,8 @@ void sl_planner_close(struct sl_planner *p)
 	sl_free(p);
 }
 
-sl_status sl_check_files(const char *trace_path, const char *plan_path, uint64_t budget_bytes,
-	struct sl_check_report *out)
+sl_status sl_check_files(const char *trace_path, const char *plan_path,
+	uint64_t budget_bytes, struct sl_check_report *out)
 {
 	struct sl_trace trace = SL_TRACE_INIT;
 	struct sl_plan plan = SL_PLAN_INIT;

@@ -17,12 +17,15 @@ static sl_status open_data(struct sl_session *s)
 {
 	const struct sl_session_config *c = &s->config;
 	char synthetic[SL_MODEL_SPEC_TEXT];
-	const char *spec = c->data != NULL ? c->data : sl_model_synthetic(&s->model, synthetic);
+	const char *spec =
+		c->data != NULL ? c->data : sl_model_synthetic(&s->model, synthetic);
 	struct sl_data_opts opts = {
-		.scratch = c->disk_folder != NULL && strcmp(c->disk_folder, "none") != 0 ? c->disk_folder
-										 : NULL,
+		.scratch = c->disk_folder != NULL && strcmp(c->disk_folder, "none") != 0
+				   ? c->disk_folder
+				   : NULL,
 		.refuse_ram = c->budget_bytes > 0,
-		.context = sl_model_is_tokens(&s->model) ? sl_model_sequence(&s->model) : 0,
+		.context =
+			sl_model_is_tokens(&s->model) ? sl_model_sequence(&s->model) : 0,
 		.classes = s->model.classes,
 		.vocab = sl_model_is_tokens(&s->model) ? s->model.vocab : 0,
 		.valid = c->valid_ratio,
@@ -46,9 +49,11 @@ static sl_status fit_model(struct sl_session *s)
 
 	SL_TRY(sl_model_fit(&s->model, &data));
 	s->seq = info->tokens ? info->sample.dim[0] : 0;
-	s->batch = s->config.batch > 0 ? s->config.batch : sl_model_default_batch(&s->model);
+	s->batch =
+		s->config.batch > 0 ? s->config.batch : sl_model_default_batch(&s->model);
 	if (!s->config.infer_only && info->count[SL_SPLIT_TRAIN] < 1)
-		return SL_FAIL(SL_E_FORMAT, "%s holds no sample to train on", s->config.data);
+		return SL_FAIL(
+			SL_E_FORMAT, "%s holds no sample to train on", s->config.data);
 	return SL_OK;
 }
 
@@ -70,7 +75,8 @@ static sl_status alloc_io(struct sl_session *s)
 
 	s->io.labels = sl_calloc(labels, sizeof(*s->io.labels));
 	if (s->io.labels == NULL)
-		return SL_FAIL(SL_E_NOMEM, "no host memory for the labels of %lld samples",
+		return SL_FAIL(SL_E_NOMEM,
+			"no host memory for the labels of %lld samples",
 			(long long)s->batch);
 	return SL_OK;
 }
@@ -163,13 +169,15 @@ static sl_status plan_instances(struct sl_session *s)
 	SL_TRY(sl_machine_describe(&s->machine, &s->config, peak));
 	for (int id = 0; id < SL_INSTANCE_COUNT; id++)
 		if (sl_instance_is_built(&s->instances[id]))
-			SL_TRY(sl_machine_plan(&s->machine, &s->config, &s->instances[id]));
+			SL_TRY(sl_machine_plan(
+				&s->machine, &s->config, &s->instances[id]));
 	return SL_OK;
 }
 
 static sl_status record_trace(const struct sl_session *s)
 {
-	const struct sl_instance *x = &s->instances[s->config.infer_only ? SL_EVAL : SL_TRAIN];
+	const struct sl_instance *x =
+		&s->instances[s->config.infer_only ? SL_EVAL : SL_TRAIN];
 	struct sl_buf text = SL_BUF_INIT;
 	sl_status st;
 

@@ -11,14 +11,14 @@
 #include "sluice/model.h"
 
 /*
- * The composition root: model + data + optimizer become instances; budget + tiers + policy become plans
- * and an engine; the loop joins them.
+ * The composition root: model + data + optimizer become instances; budget + tiers +
+ * policy become plans and an engine; the loop joins them.
  *
  *   open -> prepare -> train* -> close          (session.c, machine.c, train.c)
  *                   -> eval, infer              (eval.c)
  *
- * The position in the data is a function of the step alone (schedule.h), so a checkpoint needs only the
- * step.
+ * The position in the data is a function of the step alone (schedule.h), so a checkpoint
+ * needs only the step.
  */
 enum sl_instance_id {
 	SL_TRAIN,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Persistent values as streams of pieces: how they begin, and their digest. */
-#include "session/session_int.h"
+#include "session/state.h"
 
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "base/crc32c.h"
 #include "base/rng.h"
 #include "base/sha256.h"
-#include "session/state.h"
 
-static double element(const struct sl_storage_info *v, const struct sl_rng_key *key, uint64_t i)
+static double element(
+	const struct sl_storage_info *v, const struct sl_rng_key *key, uint64_t i)
 {
 	switch (v->init.kind) {
 	case SL_INIT_CONST:
@@ -18,14 +18,16 @@ static double element(const struct sl_storage_info *v, const struct sl_rng_key *
 	case SL_INIT_NORMAL:
 		return v->init.value * sl_rng_normal(key, i);
 	case SL_INIT_UNIFORM:
-		return v->init.value * (2.0 * (double)sl_rng_unit(sl_rng_u32(key, i)) - 1.0);
+		return v->init.value *
+		       (2.0 * (double)sl_rng_unit(sl_rng_u32(key, i)) - 1.0);
 	case SL_INIT_ZERO:
 	default:
 		return 0;
 	}
 }
 
-static void fill(const struct sl_storage_info *v, uint64_t seed, uint64_t begin, size_t count, void *data)
+static void fill(const struct sl_storage_info *v, uint64_t seed, uint64_t begin,
+	size_t count, void *data)
 {
 	struct sl_rng_key key = {
 		.seed = seed,
@@ -42,13 +44,15 @@ static void fill(const struct sl_storage_info *v, uint64_t seed, uint64_t begin,
 	}
 }
 
-static sl_status init_value(struct sl_session *s, const struct sl_program *p, uint32_t v, void *piece)
+static sl_status init_value(
+	struct sl_session *s, const struct sl_program *p, uint32_t v, void *piece)
 {
 	const struct sl_storage_info *info = &p->storages[v];
 	size_t item = sl_dtype_bytes(info->type.dtype);
 
 	if (info->type.dtype != SL_F32 && info->type.dtype != SL_I64)
-		return SL_FAIL(SL_E_DTYPE, "%s: persistent values are f32 or i64", info->name);
+		return SL_FAIL(
+			SL_E_DTYPE, "%s: persistent values are f32 or i64", info->name);
 	for (uint64_t at = 0; at < info->used_bytes; at += SL_PIECE_BYTES) {
 		uint64_t left = info->used_bytes - at;
 		size_t len = left < SL_PIECE_BYTES ? (size_t)left : SL_PIECE_BYTES;
@@ -73,7 +77,8 @@ sl_status sl_session_init_state(struct sl_session *s)
 	return st;
 }
 
-sl_status sl_session_each_piece(struct sl_session *s, uint32_t v, sl_piece_fn fn, void *ctx)
+sl_status sl_session_each_piece(
+	struct sl_session *s, uint32_t v, sl_piece_fn fn, void *ctx)
 {
 	const struct sl_storage_info *info = &s->machine.adopted->program->storages[v];
 	void *piece = sl_alloc(SL_PIECE_BYTES);
@@ -81,7 +86,8 @@ sl_status sl_session_each_piece(struct sl_session *s, uint32_t v, sl_piece_fn fn
 
 	if (piece == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for a piece of state");
-	for (uint64_t at = 0; at < info->used_bytes && st == SL_OK; at += SL_PIECE_BYTES) {
+	for (uint64_t at = 0; at < info->used_bytes && st == SL_OK;
+		at += SL_PIECE_BYTES) {
 		uint64_t left = info->used_bytes - at;
 		size_t len = left < SL_PIECE_BYTES ? (size_t)left : SL_PIECE_BYTES;
 

@@ -9,6 +9,7 @@
 
 typedef sl_status (*sl_piece_fn)(void *ctx, const void *data, size_t len);
 /* Gives the bytes of a persistent value in order, at a boundary. */
-SL_NODISCARD sl_status sl_session_each_piece(struct sl_session *s, uint32_t v, sl_piece_fn fn, void *ctx);
+SL_NODISCARD sl_status sl_session_each_piece(
+	struct sl_session *s, uint32_t v, sl_piece_fn fn, void *ctx);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step: data goes in where the program asks for it, results come out where it gives them. */
+/* One step: data goes in where the program asks for it, results come out where it gives
+ * them. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static struct sl_data_request part_request(const struct sl_step_io *io, int64_t 
 }
 
 /* What will be asked for after this part: the next part, or the next step's first. */
-static bool next_request(const struct sl_step_io *io, int64_t part, struct sl_data_request *out)
+static bool next_request(
+	const struct sl_step_io *io, int64_t part, struct sl_data_request *out)
 {
 	if (part + 1 < io->instance->parts) {
 		*out = part_request(io, part + 1);
@@ -33,16 +35,19 @@ static bool next_request(const struct sl_step_io *io, int64_t part, struct sl_da
 	return io->has_next;
 }
 
-/* "x" reads features and labels together; labels wait on the host until "y" asks for them. */
+/* "x" reads features and labels together; labels wait on the host until "y" asks for
+ * them. */
 static sl_status feed_x(struct sl_session *s, uint32_t part, void *data)
 {
 	struct sl_data_request request = part_request(&s->io, part), next;
 	bool has_next = next_request(&s->io, part, &next);
 
-	return sl_prefetch_batch(s->prefetch, &request, has_next ? &next : NULL, data, s->io.labels);
+	return sl_prefetch_batch(
+		s->prefetch, &request, has_next ? &next : NULL, data, s->io.labels);
 }
 
-static sl_status feed(void *ctx, const char *name, uint32_t part, void *data, const struct sl_type *type)
+static sl_status feed(void *ctx, const char *name, uint32_t part, void *data,
+	const struct sl_type *type)
 {
 	struct sl_session *s = ctx;
 
@@ -57,10 +62,12 @@ static sl_status feed(void *ctx, const char *name, uint32_t part, void *data, co
 			((int32_t *)data)[i] = i;
 		return SL_OK;
 	}
-	return SL_FAIL(SL_E_INVALID, "the model asks for an input '%s' that a session does not have", name);
+	return SL_FAIL(SL_E_INVALID,
+		"the model asks for an input '%s' that a session does not have", name);
 }
 
-static void keep_logits(struct sl_step_io *io, const void *data, const struct sl_type *type)
+static void keep_logits(
+	struct sl_step_io *io, const void *data, const struct sl_type *type)
 {
 	size_t count = (size_t)sl_shape_count(&type->shape);
 
@@ -73,7 +80,8 @@ static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *d
 {
 	struct sl_session *s = ctx;
 	struct sl_step_io *io = &s->io;
-	double share = (double)part_size(io->instance, part) / (double)io->instance->batch;
+	double share =
+		(double)part_size(io->instance, part) / (double)io->instance->batch;
 
 	if (strcmp(name, "loss") == 0)
 		io->loss += share * (double)*(const float *)data;

@@ -32,7 +32,8 @@ int64_t sl_session_total_steps(const struct sl_session *s)
 	return s->config.steps > 0 ? s->config.steps : epochs * sl_session_epoch_steps(s);
 }
 
-/* The samples of step (0, 1, ...): a function of the step alone, so resuming needs nothing else. */
+/* The samples of step (0, 1, ...): a function of the step alone, so resuming needs
+ * nothing else. */
 static struct sl_data_request request_of(const struct sl_session *s, int64_t step)
 {
 	int64_t per_epoch = sl_session_epoch_steps(s);
@@ -50,7 +51,8 @@ static struct sl_data_request request_of(const struct sl_session *s, int64_t ste
 }
 
 /* A batch that is asked for in parts is read ahead in parts. */
-static struct sl_data_request first_part(const struct sl_session *s, struct sl_data_request r)
+static struct sl_data_request first_part(
+	const struct sl_session *s, struct sl_data_request r)
 {
 	bool full = r.count == full_batch(s);
 	const struct sl_instance *x = &s->instances[full ? SL_TRAIN : SL_TRAIN_TAIL];
@@ -61,9 +63,10 @@ static struct sl_data_request first_part(const struct sl_session *s, struct sl_d
 
 static sl_status note_time(struct sl_session *s, double ms)
 {
-	if (sl_grow((void **)&s->iter_ms, &s->cap_iters, s->n_iters + 1, sizeof(*s->iter_ms), MAX_ITERS) <
-		0)
-		return SL_FAIL(SL_E_NOMEM, "no host memory for the times of %zu steps", s->n_iters);
+	if (sl_grow((void **)&s->iter_ms, &s->cap_iters, s->n_iters + 1,
+		    sizeof(*s->iter_ms), MAX_ITERS) < 0)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for the times of %zu steps",
+			s->n_iters);
 	s->iter_ms[s->n_iters++] = (float)ms;
 	return SL_OK;
 }
@@ -76,7 +79,8 @@ static void report(const struct sl_session *s, double ms)
 		.steps = sl_session_total_steps(s),
 		.epoch = (s->step - 1) / sl_session_epoch_steps(s) + 1,
 		.loss = s->io.loss,
-		.accuracy = s->io.correct / (double)(s->io.request.count * (s->seq > 0 ? s->seq : 1)),
+		.accuracy = s->io.correct /
+			    (double)(s->io.request.count * (s->seq > 0 ? s->seq : 1)),
 		.iter_ms = ms,
 		.samples_per_s = ms > 0 ? (double)s->io.request.count * 1e3 / ms : 0,
 		.text = s->text,
@@ -94,9 +98,12 @@ static sl_status check_loss(const struct sl_session *s)
 	if (isfinite(s->io.loss) || s->config.allow_nan)
 		return SL_OK;
 	return SL_FAIL(SL_E_NUMERIC,
-		"the loss of step %lld is %g; lower --lr, add --clip 1, or go on with --allow-nan%s%s",
+		"the loss of step %lld is %g; lower --lr, add --clip 1, or go on with "
+		"--allow-nan%s%s",
 		(long long)s->step + 1, s->io.loss,
-		s->config.save_path != NULL ? "; not saved, the last checkpoint is as it was: " : "",
+		s->config.save_path != NULL
+			? "; not saved, the last checkpoint is as it was: "
+			: "",
 		s->config.save_path != NULL ? s->config.save_path : "");
 }
 
@@ -125,7 +132,8 @@ static sl_status after_step(struct sl_session *s, struct sl_summary *out)
 	bool last = s->step == sl_session_total_steps(s);
 	bool stop = s->config.stop != NULL && *s->config.stop != 0;
 
-	if (s->config.eval && (last || s->step % sl_session_epoch_steps(s) == 0) && !stop) {
+	if (s->config.eval && (last || s->step % sl_session_epoch_steps(s) == 0) &&
+		!stop) {
 		SL_TRY(sl_session_eval(s, &out->eval));
 		out->evaluated = true;
 		if (s->events.eval != NULL)
@@ -133,7 +141,8 @@ static sl_status after_step(struct sl_session *s, struct sl_summary *out)
 	}
 	if (s->config.save_path == NULL)
 		return SL_OK;
-	if (last || stop || (s->config.save_every > 0 && s->step % s->config.save_every == 0))
+	if (last || stop ||
+		(s->config.save_every > 0 && s->step % s->config.save_every == 0))
 		return sl_session_save(s, s->config.save_path);
 	return SL_OK;
 }
@@ -153,7 +162,8 @@ static double median_ms(struct sl_session *s)
 	return (double)s->iter_ms[s->n_iters / 2];
 }
 
-static uint64_t tier_peak(const struct sl_session *s, const struct sl_engine_stats *stats, const char *name)
+static uint64_t tier_peak(
+	const struct sl_session *s, const struct sl_engine_stats *stats, const char *name)
 {
 	for (uint32_t i = 0; i < s->machine.n_tiers; i++)
 		if (strcmp(s->machine.tier_info[i].name, name) == 0)
@@ -189,7 +199,9 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 
 	*out = (struct sl_summary){0};
 	if (s->step >= total)
-		sl_session_note(s, "the checkpoint has %lld steps already; --steps %lld asks for no more",
+		sl_session_note(s,
+			"the checkpoint has %lld steps already; --steps %lld asks for no "
+			"more",
 			(long long)s->step, (long long)total);
 	while (s->step < total) {
 		SL_TRY(one_step(s));
@@ -199,9 +211,11 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 		SL_TRY(after_step(s, out));
 		if (s->config.stop != NULL && *s->config.stop != 0 && s->step < total) {
 			SL_TRY(summarize(s, out));
-			return SL_FAIL(SL_E_INTERRUPTED, "interrupted after step %lld of %lld%s%s",
+			return SL_FAIL(SL_E_INTERRUPTED,
+				"interrupted after step %lld of %lld%s%s",
 				(long long)s->step, (long long)total,
-				s->config.save_path != NULL ? "; continue with --resume " : "",
+				s->config.save_path != NULL ? "; continue with --resume "
+							    : "",
 				s->config.save_path != NULL ? s->config.save_path : "");
 		}
 	}
