@@ -129,11 +129,12 @@ static uint32_t inplace_root(const struct sealer *s, uint32_t n)
 {
 	const struct sl_graph *g = s->g;
 	const struct sl_ir_node *node = &g->nodes[n];
+	struct sl_node_info info = sl_ir_info(g, n, s->types);
 
 	for (int i = 0; i < node->n_in && i < 32; i++) {
 		uint32_t root;
 
-		if (!(node->op->inplace_in >> i & 1) || sl_val_is_none(node->in[i]))
+		if (sl_val_is_none(node->in[i]) || !sl_node_inplace(&info, i))
 			continue;
 		root = g->values[node->in[i].index].root;
 		if (g->values[root].producer != UINT32_MAX && s->last_use[root] == n &&

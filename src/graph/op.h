@@ -113,6 +113,8 @@ struct sl_op {
 	/* bit i: in[i] may share its bytes with out[0] when its life ends here and the
 	 * sizes agree; every kernel of the op must allow in[i] == out[0] exactly. */
 	uint32_t inplace_in;
+	/* Whether a node with these attributes and shapes may do so. NULL: all may. */
+	bool (*inplace_ok)(const struct sl_node_info *n);
 
 	/* Shape rule: fills out[0..n_out). n->out is not valid yet. SL_E_SHAPE,
 	 * SL_E_DTYPE, SL_E_INVALID with the values in the message. */
@@ -131,6 +133,13 @@ struct sl_op {
 	 * nothing. in: types of all inputs of the instance, as in sl_node_info. */
 	void (*rebind)(void *attr, const struct sl_type *in, const struct sl_bind *bind);
 };
+
+/* Whether out[0] may take the bytes of in[i], as far as the operator goes. */
+static inline bool sl_node_inplace(const struct sl_node_info *n, int i)
+{
+	return i < 32 && (n->op->inplace_in >> i & 1) &&
+	       (!n->op->inplace_ok || n->op->inplace_ok(n));
+}
 
 /* Implemented by src/op/ops.c over ops.def. */
 const struct sl_op *sl_op_find(const char *name);

@@ -203,7 +203,7 @@ static sl_status ref(const struct sl_call *c)
 }
 
 /* dx = gamma r (dy - mean(dy) - xhat mean(dy xhat)): the last two are the means' own
- * gradients. */
+ * gradients. dx may lie where dy lies: a channel's sums come first. */
 static sl_status dx_ref(const struct sl_call *c)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
@@ -330,6 +330,7 @@ const struct sl_op sl_op_batch_norm_dx = {
 	.min_in = 5,
 	.max_in = 5,
 	.n_out = 3,
+	.inplace_in = 1u << 4,
 	.infer = dx_infer,
 	.cost = cost,
 	.ref = dx_ref,

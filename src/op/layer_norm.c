@@ -129,7 +129,8 @@ static double xhat_at(const struct sl_call *c, const struct rows *s, int64_t r, 
 	return (sl_in(c, 0, r * s->c + i) - sl_in(c, 2, r)) * sl_in(c, 3, r);
 }
 
-/* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma. */
+/* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma; dx may lie where dy
+ * lies. */
 static void row_dx(const struct sl_call *c, const struct rows *s, int64_t r)
 {
 	double sum = 0;
@@ -192,6 +193,7 @@ const struct sl_op sl_op_layer_norm_dx = {
 	.min_in = 5,
 	.max_in = 5,
 	.n_out = 3,
+	.inplace_in = 1u << 4,
 	.infer = dx_infer,
 	.cost = cost,
 	.ref = dx_ref,

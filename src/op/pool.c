@@ -8,7 +8,7 @@
  * -inf out of nothing.
  * 2. Max: padding counts as -inf; NaN wins over everything, and among equals (or NaNs)
  * the first in row-major order wins. The gradient finds the winner again from x and adds
- * up where windows overlap.
+ * up where windows overlap; where they do not, it may take the bytes of x.
  * 3. Average: divides by the elements inside the input or, with count_include_pad, inside
  * the padded input; what ceil_mode adds beyond the padding counts in neither.
  */
@@ -297,6 +297,14 @@ static sl_status max_dx_ref(const struct sl_call *c)
 	return SL_OK;
 }
 
+/* A window's winner is found before anything in its reach is written. */
+static bool is_apart(const struct sl_node_info *n)
+{
+	const struct sl_pool_attr *attr = n->attr;
+
+	return attr->stride[0] >= attr->kernel[0] && attr->stride[1] >= attr->kernel[1];
+}
+
 static sl_status avg_dx_ref(const struct sl_call *c)
 {
 	const struct avg_dx_attr *attr = c->node->attr;
@@ -364,6 +372,8 @@ const struct sl_op sl_op_max_pool2d_dx = {
 	.min_in = 2,
 	.max_in = 2,
 	.n_out = 1,
+	.inplace_in = 1,
+	.inplace_ok = is_apart,
 	.infer = max_dx_infer,
 	.cost = max_dx_cost,
 	.ref = max_dx_ref,

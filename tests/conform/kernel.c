@@ -136,7 +136,7 @@ static sl_status check_in_place(struct both *x)
 	const struct sl_node_info *n = &x->got.info;
 
 	for (int i = 0; i < n->n_in; i++) {
-		if (!(n->op->inplace_in >> i & 1) || !sl_node_has(n, i) ||
+		if (!sl_node_has(n, i) || !sl_node_inplace(n, i) ||
 			sl_type_bytes(&n->in[i]) != sl_type_bytes(&n->out[0]))
 			continue;
 		SL_TRY(sl_node_run_do(&x->want, x->kernel, NULL, -1));

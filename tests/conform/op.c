@@ -298,10 +298,14 @@ static sl_status check_in_place_of(const struct sl_op_case *c, int i)
 {
 	struct sl_op_built b = {0};
 	struct sl_eval e = {0};
+	struct sl_node_types types;
 	sl_status st = SL_OK;
 	size_t bytes;
 
 	SL_TRY_OUT(run_case(c, true, &b, &e));
+	struct sl_node_info info = sl_ir_info(b.g, b.g->n_nodes - 1, &types);
+	if (!sl_node_inplace(&info, i))
+		goto out;
 	bytes = sl_type_bytes(sl_val_type(b.g, b.out[0]));
 	if (sl_type_bytes(sl_val_type(b.g, b.in[i])) != bytes)
 		goto out;

@@ -3,7 +3,8 @@
  * Batch normalisation of x [N, C, ...]: training, its gradient, inference. f32; one
  * channel is one piece of work, so each of its sums is added by one thread in order. The
  * mean is taken first, then sum and squares of what is left. A channel is read two or
- * three times.
+ * three times. dx may take the bytes of dy: a channel's sums come before its first
+ * element is written.
  */
 #include "kernel/cpu/cpu.h"
 

@@ -4,7 +4,7 @@
  * then sum and squares of what is left, so that rows far from zero keep their digits.
  *
  * The gradient adds dgamma and dbeta over fixed parts of the rows (at most 16) into the
- * workspace, and the parts in order.
+ * workspace, and the parts in order. dx may take the bytes of dy.
  */
 #include "kernel/cpu/cpu.h"
 

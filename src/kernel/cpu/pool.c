@@ -12,6 +12,9 @@
  * reference.
  * 2. Gradients of one plane are added in row-major order of the windows: bits never
  * depend on threads.
+ * 3. Where windows do not overlap, the gradient of max may take the bytes of x: each
+ * window owns the rectangle up to the next one, which is cleared once its winner is
+ * known.
  */
 #include "kernel/cpu/cpu.h"
 
@@ -193,6 +196,34 @@ static void forward(const struct sl_call *c, const void *arg, int64_t begin, int
 	}
 }
 
+static bool is_apart(const struct pool *p)
+{
+	return p->stride[0] >= p->kernel[0] && p->stride[1] >= p->kernel[1];
+}
+
+/* What windows [block) of an axis own of it: all up to the first window of the next
+ * block. */
+static struct span owned(const struct pool *p, int axis, struct span block)
+{
+	int64_t count = axis ? p->ow : p->oh;
+	int64_t size = axis ? p->w : p->h;
+
+	return (struct span){
+		.from = block.from ? block.from * p->stride[axis] - p->pad[axis] : 0,
+		.to = block.to < count ? block.to * p->stride[axis] - p->pad[axis] : size,
+	};
+}
+
+static void clear_owned(const struct pool *p, float *dx, int64_t oh, struct span block)
+{
+	struct span rows = owned(p, 0, (struct span){oh, oh + 1});
+	struct span cols = owned(p, 1, block);
+
+	for (int64_t h = rows.from; h < rows.to; h++)
+		memset(dx + h * p->w + cols.from, 0,
+			(size_t)(cols.to - cols.from) * sizeof(*dx));
+}
+
 /* Adds dy of outputs [block) of row oh to the winners. */
 static void max_dx_block(const struct pool *p, const float *x, const float *dy, float *dx,
 	int64_t oh, struct span block)
@@ -220,6 +251,8 @@ static void max_dx_block(const struct pool *p, const float *x, const float *dy, 
 		BY_STRIDE(WINNER, p->stride[1]);
 #undef WINNER
 	}
+	if (is_apart(p))
+		clear_owned(p, dx, oh, block);
 	for (int64_t i = 0; i < block.to - block.from; i++)
 		dx[where[i]] += dy[block.from + i];
 }
@@ -255,7 +288,8 @@ static void backward(const struct sl_call *c, const void *arg, int64_t begin, in
 		float *dx = (float *)c->out[0] + plane * size;
 		const float *x = (const float *)c->in[0] + plane * size;
 		const float *dy = (const float *)c->in[p->max ? 1 : 0] + plane * size_y;
-		memset(dx, 0, (size_t)size * sizeof(*dx));
+		if (!p->max || !is_apart(p))
+			memset(dx, 0, (size_t)size * sizeof(*dx));
 		for (int64_t i = 0; i < p->oh * ((p->ow + BLOCK - 1) / BLOCK); i++) {
 			int64_t oh = i % p->oh;
 			int64_t from = i / p->oh * BLOCK;
