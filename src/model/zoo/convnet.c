@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small convolutional net: three times 3 x 3 convolution (32, 64, 128 channels), batch
- * norm, ReLU and 2 x 2 maximum pooling, then one linear layer.
+ * norm, 2 x 2 maximum pooling and ReLU (which commute: fewer elements last), then one
+ * linear layer.
  */
 #include <stdio.h>
 
@@ -25,8 +26,8 @@ static sl_val block(struct sl_layers *l, int i, sl_val x, int64_t in, int64_t ou
 	sl_graph_scope(l->g, conv);
 	x = sl_layer_conv(l, conv, x,
 		&(struct sl_layer_conv){.in = in, .out = out, .kernel = 3, .pad = 1});
-	x = sl_relu(l->g, sl_layer_batch_norm(l, norm, x, out));
-	return sl_layer_max_pool(l, x, 2, 2, 0);
+	x = sl_layer_max_pool(l, sl_layer_batch_norm(l, norm, x, out), 2, 2, 0);
+	return sl_relu(l->g, x);
 }
 
 static sl_val build(struct sl_layers *l, const struct sl_model_config *c, sl_val x)
