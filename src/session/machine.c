@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "memory/policy/policy.h"
 
@@ -80,6 +81,35 @@ static const char *policy_name(const struct sl_session_config *config)
 	if (config->policy != NULL)
 		return config->policy;
 	return config->budget_bytes > 0 ? "belady" : "keep";
+}
+
+static sl_status head_budget(struct sl_text *t, uint64_t *out)
+{
+	struct sl_word word;
+	bool more;
+
+	SL_TRY(sl_text_line(t, &more));
+	while (more && sl_text_word(t, &word))
+		if (sl_word_key_is(&word, "budget"))
+			return sl_word_u64(t, &word, out);
+	return SL_FAIL(
+		SL_E_FORMAT, "%s: no plan: its first line names no budget", t->source);
+}
+
+sl_status sl_machine_stored_budget(const char *path, uint64_t *out)
+{
+	struct sl_buf text = SL_BUF_MAX(MAX_PLAN_BYTES);
+	struct sl_text t;
+	sl_status st;
+
+	SL_TRY_OUT(sl_fs_read(path, MAX_PLAN_BYTES, &text));
+	sl_text_init(&t, path, sl_buf_text(&text), text.len);
+	SL_TRY_OUT(head_budget(&t, out));
+	/* Unlimited is no budget. */
+	*out = *out == UINT64_MAX ? 0 : *out;
+out:
+	sl_buf_finish(&text);
+	return st;
 }
 
 /* A stored plan serves the training instance; the checker decides whether it may. */

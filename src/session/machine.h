@@ -38,6 +38,8 @@ SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m,
 /* The peak of `keep`, without tiers. */
 SL_NODISCARD sl_status sl_machine_unbudgeted_peak(
 	const struct sl_instance *x, uint64_t *out);
+/* The budget that a stored plan was made for; 0: unlimited. */
+SL_NODISCARD sl_status sl_machine_stored_budget(const char *path, uint64_t *out);
 /* Trace and plan of an instance under the budget. */
 SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
 	const struct sl_session_config *config, struct sl_instance *x);

@@ -196,6 +196,9 @@ sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_event
 
 	s->events = events != NULL ? *events : (struct sl_session_events){0};
 	SL_TRY(build_others(s));
+	if (s->config.plan_path != NULL && s->config.budget_bytes == 0)
+		SL_TRY(sl_machine_stored_budget(
+			s->config.plan_path, &s->config.budget_bytes));
 	SL_TRY(plan_instances(s));
 	SL_TRY(record_trace(s));
 	SL_TRY(sl_machine_start(&s->machine, &s->config));
