@@ -37,6 +37,8 @@ static const struct cli_option model_rows[] = {
 	ROW("period", "N", COUNT, config.schedule.period,
 		"steps between drops of `step`"),
 	ROW("gamma", "X", REAL, config.schedule.gamma, "factor of a drop (default: 0.1)"),
+	ROW("schedule-steps", "N", COUNT, config.schedule.total,
+		"where cosine ends (default: the run's last step)"),
 	ROW("floor", "X", REAL, config.schedule.floor, "where cosine ends (default: 0)"),
 	ROW("freeze", "PREFIX", TEXT, config.freeze, "do not train parameters named so"),
 	ROW("seed", "N", SEED, config.seed, "of everything random (default: 0)"),

@@ -118,6 +118,8 @@ static sl_status open_session(struct sl_session *s)
 	SL_TRY(sl_model_parse(s->config.model, &s->model));
 	SL_TRY(open_data(s));
 	SL_TRY(fit_model(s));
+	if (s->config.schedule.total == 0 && !s->config.infer_only)
+		s->config.schedule.total = sl_session_total_steps(s);
 	SL_TRY(build_templates(s));
 	SL_TRY(alloc_io(s));
 	s->seal_threads = sl_cpu_count();
