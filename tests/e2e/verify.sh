@@ -28,8 +28,16 @@ budgets()
 	refuses 3 "op .*needs" "$name one block below the least" train "$@" --steps 1 --budget $((least - 4096))
 }
 
-budgets lenet5 lenet5 --batch 64 --clip 1
-budgets convnet convnet --batch 16 --clip 1
-budgets resnet18 resnet18:classes=10,input=3x64x64 --batch 4 --clip 1
-budgets gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
+# FULL=1 STEPS=20: the sizes that a release is measured at (tests/acceptance).
+if [ "${FULL:-0}" = 1 ]; then
+	budgets lenet5 lenet5 --batch 64 --clip 1
+	budgets convnet convnet --batch 64 --clip 1
+	budgets resnet18 resnet18:classes=10,input=3x64x64 --batch 8 --clip 1
+	budgets gpt2 gpt2:layers=4,width=256,vocab=256 --batch 8 --clip 1
+else
+	budgets lenet5 lenet5 --batch 64 --clip 1
+	budgets convnet convnet --batch 16 --clip 1
+	budgets resnet18 resnet18:classes=10,input=3x32x32 --batch 2 --clip 1
+	budgets gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
+fi
 finish
