@@ -144,7 +144,10 @@ static void unary(struct sl_random_maker *m)
 
 static void gelu(struct sl_random_maker *m)
 {
-	push(m, sl_gelu(m->g, take(m), sl_random_die(m, 2) == 0));
+	sl_val x = sl_affine(m->g, take(m), -0.5, 0.25);
+
+	push(m, sl_random_die(m, 2) == 0 ? x
+					 : sl_gelu(m->g, x, sl_random_die(m, 2) == 0));
 }
 
 static void roots(struct sl_random_maker *m)
@@ -153,11 +156,6 @@ static void roots(struct sl_random_maker *m)
 		sl_sqrt, sl_log, sl_exp};
 
 	push(m, of_positive[sl_random_die(m, 3)](m->g, positive(m, take(m))));
-}
-
-static void affine(struct sl_random_maker *m)
-{
-	push(m, sl_affine(m->g, take(m), -0.5, 0.25));
 }
 
 static void cast(struct sl_random_maker *m)
@@ -220,15 +218,12 @@ static void binary(struct sl_random_maker *m)
 /* Two values of one shape, so that both have gradients of their own. */
 static void join(struct sl_random_maker *m)
 {
-	sl_val a = take(m);
+	sl_val a = take(m), b = a;
 
 	for (int i = 0; i < m->n_values; i++)
-		if (m->values[i].index != a.index &&
-			sl_shape_equal(shape_of(m, m->values[i]), shape_of(m, a))) {
-			push(m, sl_add(m->g, m->values[i], a));
-			return;
-		}
-	push(m, sl_add(m->g, a, a));
+		if (sl_shape_equal(shape_of(m, m->values[i]), shape_of(m, a)))
+			b = m->values[i];
+	push(m, sl_add(m->g, b, a));
 }
 
 static void linear(struct sl_random_maker *m)
@@ -269,7 +264,7 @@ static void pool(struct sl_random_maker *m)
 {
 	sl_val x = image(m);
 	const struct sl_pool_attr attr = {.kernel = {2, 3},
-		.stride = {1 + sl_random_die(m, 2), 2},
+		.stride = {1 + sl_random_die(m, 2), 2 + sl_random_die(m, 2)},
 		.pad = {1, 1, 0, 0},
 		.ceil_mode = sl_random_die(m, 2) == 0,
 		.count_include_pad = sl_random_die(m, 2) == 0};
@@ -463,7 +458,7 @@ static void (*const moves[])(struct sl_random_maker *m) = {
 	unary,
 	gelu,
 	roots,
-	affine,
+	gelu,
 	cast,
 	binary,
 	binary,
