@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/thread.h"
 #include "base/units.h"
 
 static struct sl_dnnl table;
@@ -45,6 +46,8 @@ static bool find_all(void *lib)
 	/* Debian's build runs on libgomp, which it brings along. */
 	ok = find(lib, "omp_set_num_threads", &table.omp_set_num_threads) && ok;
 	ok = find(lib, "omp_get_max_threads", &table.omp_get_max_threads) && ok;
+	ok = find(lib, "omp_get_thread_limit", &table.omp_get_thread_limit) && ok;
+	ok = find(lib, "omp_set_dynamic", &table.omp_set_dynamic) && ok;
 	return ok;
 }
 
@@ -75,7 +78,10 @@ static bool start(void)
 {
 	const dnnl_version_t *v = table.version();
 
-	if (v->major != DNNL_VERSION_MAJOR)
+	/* Fewer threads than it asks for give the library wrong results (dnnl_matmul.c).
+	 */
+	if (v->major != DNNL_VERSION_MAJOR ||
+		table.omp_get_thread_limit() < sl_cpu_count())
 		return false;
 	snprintf(table.version_text, sizeof(table.version_text), "%d.%d.%d", v->major,
 		v->minor, v->patch);
@@ -172,6 +178,7 @@ static sl_status run_step(const struct sl_dnnl_step *s, void *const *slot)
 
 sl_status sl_dnnl_plan_run(const struct sl_dnnl_plan *p, void *const slot[SL_DNNL_SLOTS])
 {
+	table.omp_set_dynamic(0); /* both belong to the calling thread */
 	table.omp_set_num_threads(width_of(p));
 	for (int i = 0; i < p->n_steps; i++)
 		SL_TRY(run_step(&p->step[i], slot));

@@ -27,6 +27,8 @@ struct sl_dnnl {
 #undef SL_DNNL_FN
 	void (*omp_set_num_threads)(int threads);
 	int (*omp_get_max_threads)(void);
+	int (*omp_get_thread_limit)(void);
+	void (*omp_set_dynamic)(int on);
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	dnnl_primitive_attr_t attr; /* scratchpad mode user */

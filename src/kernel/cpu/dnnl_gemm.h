@@ -15,6 +15,13 @@ enum sl_gemm_slot {
 };
 
 /*
+ * Whether the library may split the sums along k over threads. Batched products of this
+ * kind are wrong in oneDNN 2.6.3 (the partial sums of all batches go to one buffer), so
+ * they are made and run one batch at a time.
+ */
+bool sl_dnnl_gemm_splits(const struct sl_gemm *g);
+
+/*
  * Appends y = a b (+ bias), or y += a b, for plan->threads threads; raises *scratch to
  * the bytes it needs.
  */

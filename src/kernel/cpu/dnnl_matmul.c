@@ -3,15 +3,23 @@
  * matmul by oneDNN's matmul primitive. Transposed operands are strides in the
  * descriptors, so nothing is copied here; batch axes that are broadcast have size 1.
  *
- * Split of sums: for a transposed a (weight gradients) with a long k and few results the
- * library splits k over the threads it runs with, so there the plan keeps the threads of
- * its creation. Measured over sizes 8..1024 squared by k 64..65536 at 2, 4 and 16
- * threads: only with trans_a, k >= 2048 and m n <= 131072; the rule below takes in a good
- * deal more.
+ * Split of sums: where a is transposed (weight gradients) and k long, the library may
+ * split k over threads. Then the bits follow the threads that run, so such a plan keeps
+ * those of its creation; and a batch of such products is wrong, so the batches are run
+ * one by one. Seen over some thousand shapes at 2 to 16 threads: only with a transposed a
+ * and k of 2048 and more. A single row counts as transposed, for its strides are the same
+ * either way.
  */
 #include "kernel/cpu/dnnl_gemm.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
+
+struct product {
+	struct sl_dnnl_plan plan; /* of all batches, or of one */
+	struct sl_gemm gemm;
+	int64_t runs;
+};
 
 struct descs {
 	dnnl_memory_desc_t a, b, bias, y;
@@ -22,9 +30,9 @@ static bool accepts(const struct sl_node_info *n)
 	return sl_gemm_fits(n) && sl_dnnl() != NULL;
 }
 
-static bool splits_k(const struct sl_gemm *g)
+bool sl_dnnl_gemm_splits(const struct sl_gemm *g)
 {
-	return g->trans_a && g->n_batch == 0 && g->k >= 1024 && g->m * g->n <= 1 << 20;
+	return (g->trans_a || g->m == 1) && g->k >= 1024;
 }
 
 /* [batch..., rows, cols] with the given strides of the last two. */
@@ -77,6 +85,7 @@ sl_status sl_dnnl_gemm_add(struct sl_dnnl_plan *plan, const struct sl_gemm *g,
 	dnnl_primitive_desc_t pd = NULL;
 	dnnl_status_t ds = describe_all(g, &d);
 
+	SL_BUG(g->n_batch > 0 && sl_dnnl_gemm_splits(g));
 	if (ds == dnnl_success)
 		ds = lib->matmul_desc_init(
 			&op, &d.a, &d.b, g->bias ? &d.bias : NULL, &d.y);
@@ -98,7 +107,7 @@ sl_status sl_dnnl_gemm_add(struct sl_dnnl_plan *plan, const struct sl_gemm *g,
 	lib->primitive_desc_destroy(pd);
 	if (st != SL_OK)
 		return st;
-	plan->pin = plan->pin || splits_k(g);
+	plan->pin = plan->pin || sl_dnnl_gemm_splits(g);
 	*scratch = bytes > *scratch ? bytes : *scratch;
 	return SL_OK;
 }
@@ -106,42 +115,57 @@ sl_status sl_dnnl_gemm_add(struct sl_dnnl_plan *plan, const struct sl_gemm *g,
 static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_env *env,
 	struct sl_prepared *out)
 {
-	struct sl_gemm g = sl_gemm_of(n);
-	struct sl_dnnl_plan *plan = sl_calloc(1, sizeof(*plan));
+	struct product *p = sl_calloc(1, sizeof(*p));
 	size_t workspace = 0;
 
-	if (!plan)
+	if (!p)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to prepare a matrix product");
-	plan->threads = env->threads;
+	p->gemm = sl_gemm_of(n);
+	p->runs = 1;
+	p->plan.threads = env->threads;
+	struct sl_gemm once = p->gemm;
+	if (sl_dnnl_gemm_splits(&once)) {
+		p->runs = sl_gemm_batches(&once);
+		once.n_batch = 0;
+	}
 	int before = sl_dnnl_begin(env->threads);
-	sl_status st = sl_dnnl_gemm_add(plan, &g, false, &workspace);
+	sl_status st = sl_dnnl_gemm_add(&p->plan, &once, false, &workspace);
 	sl_dnnl_end(before);
 	if (st != SL_OK) {
-		sl_free(plan);
+		sl_free(p);
 		return st;
 	}
-	*out = (struct sl_prepared){.state = plan, .workspace_bytes = workspace};
+	*out = (struct sl_prepared){.state = p, .workspace_bytes = workspace};
 	return SL_OK;
 }
 
 static sl_status run(const struct sl_call *c)
 {
-	void *const slot[SL_DNNL_SLOTS] = {
-		[SL_GEMM_A] = c->in[0],
-		[SL_GEMM_B] = c->in[1],
+	const struct product *p = c->prepared;
+	void *slot[SL_DNNL_SLOTS] = {
 		[SL_GEMM_BIAS] = c->in[2],
-		[SL_GEMM_Y] = c->out[0],
 		[SL_GEMM_SCRATCH] = c->workspace,
 	};
 
-	return sl_dnnl_plan_run(c->prepared, slot);
+	for (int64_t i = 0; i < p->runs; i++) {
+		int64_t a;
+		int64_t b;
+		sl_gemm_offsets(&p->gemm, i, &a, &b);
+		slot[SL_GEMM_A] = (float *)c->in[0] + a;
+		slot[SL_GEMM_B] = (float *)c->in[1] + b;
+		slot[SL_GEMM_Y] = (float *)c->out[0] + i * p->gemm.m * p->gemm.n;
+		SL_TRY(sl_dnnl_plan_run(&p->plan, slot));
+	}
+	return SL_OK;
 }
 
 static void release(void *state)
 {
-	if (state)
-		sl_dnnl_plan_finish(state);
-	sl_free(state);
+	struct product *p = state;
+
+	if (p)
+		sl_dnnl_plan_finish(&p->plan);
+	sl_free(p);
 }
 
 const struct sl_kernel sl_kernel_dnnl_matmul = {

@@ -154,10 +154,12 @@ static sl_status prepare_product(const struct sl_node_info *n,
 		.n = positions,
 		.k = k,
 		.trans_a = trans,
-		.n_batch = p->group > 1,
-		.batch = {p->group},
-		.b_step = {k * positions},
 	};
+	if (sl_dnnl_gemm_splits(&g))
+		p->group = 1;
+	g.n_batch = p->group > 1;
+	g.batch[0] = p->group;
+	g.b_step[0] = k * positions;
 	return prepare(p, &g, false, env->threads, out);
 }
 
@@ -258,7 +260,6 @@ static sl_status run_forward(const struct sl_call *c)
 	struct thin t = {p, c->in[0], c->workspace};
 	void *slot[SL_DNNL_SLOTS] = {
 		[SL_GEMM_A] = c->in[1],
-		[SL_GEMM_B] = p->strided ? c->workspace : c->in[0],
 		[SL_GEMM_Y] = c->out[0],
 		[SL_GEMM_SCRATCH] = (char *)c->workspace + p->thin_bytes,
 	};
@@ -266,6 +267,7 @@ static sl_status run_forward(const struct sl_call *c)
 	for (int64_t i = 0; i < p->images; i += p->group) {
 		if (p->strided)
 			sl_cpu_for(c, &t, planes, sl_cpu_grain(p->oh * p->ow), gather);
+		slot[SL_GEMM_B] = p->strided ? t.thin : t.image;
 		SL_TRY(sl_dnnl_plan_run(&p->first, slot));
 		t.image += planes * p->h * p->w;
 		slot[SL_GEMM_Y] = (float *)slot[SL_GEMM_Y] + y_floats;
@@ -285,11 +287,11 @@ static sl_status run_dx(const struct sl_call *c)
 	void *slot[SL_DNNL_SLOTS] = {
 		[SL_GEMM_A] = c->in[1],
 		[SL_GEMM_B] = c->in[0],
-		[SL_GEMM_Y] = p->strided ? c->workspace : c->out[0],
 		[SL_GEMM_SCRATCH] = (char *)c->workspace + p->thin_bytes,
 	};
 
 	for (int64_t i = 0; i < p->images; i += p->group) {
+		slot[SL_GEMM_Y] = p->strided ? t.thin : t.image;
 		SL_TRY(sl_dnnl_plan_run(&p->first, slot));
 		if (p->strided)
 			sl_cpu_for(c, &t, planes, sl_cpu_grain(p->h * p->w), scatter);

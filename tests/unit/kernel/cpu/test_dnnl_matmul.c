@@ -152,6 +152,32 @@ static void bits_do_not_depend_on_the_width(void **state)
 	sl_case_finish(&k);
 }
 
+/* The library is wrong where it splits the sums of a batch over more threads than
+ * batches. */
+static void long_sums_of_batches_are_right(void **state)
+{
+	static const struct sl_shape in[][3] = {
+		{{3, {4, 6376, 28}}, {3, {4, 5, 6376}}, {1, {5}}},
+		{{3, {2, 2087, 8}}, {2, {4, 2087}}, {1, {4}}},
+		{{3, {3, 5991, 8}}, {3, {3, 5, 5991}}, {1, {5}}},
+	};
+	const struct sl_matmul_attr attr = {true, true};
+
+	(void)state;
+	need_library();
+	for (size_t i = 0; i < SL_COUNT(in); i++) {
+		struct sl_case k;
+		sl_case_init(&k, &sl_op_matmul, &attr, in[i], 3);
+		for (int width = 1; width <= 8; width *= 2) {
+			sl_case_run(&k, &sl_kernel_dnnl_matmul, 16, width);
+			assert_true(sl_case_near(&k, 1e-4));
+			sl_case_run(&k, &sl_kernel_dnnl_matmul, 4, width);
+			assert_true(sl_case_near(&k, 1e-4));
+		}
+		sl_case_finish(&k);
+	}
+}
+
 static void check_nan(const struct sl_kernel *kernel, const int64_t mnk[3])
 {
 	const struct sl_matmul_attr attr = {0};
@@ -229,6 +255,7 @@ int main(void)
 		SL_TEST(products_with_a_vector_give_the_reference),
 		SL_TEST(batches_that_broadcast_give_the_reference),
 		SL_TEST(bits_do_not_depend_on_the_width),
+		SL_TEST(long_sums_of_batches_are_right),
 		SL_TEST(nan_and_infinity_go_through),
 		SL_TEST(empty_and_foreign_operands_are_left_to_the_reference),
 		SL_TEST(preparing_survives_any_allocation_failing),
