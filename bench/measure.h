@@ -7,8 +7,8 @@
 /*
  * Timing kernels: one node without a graph, and the machine's own arithmetic peak to hold
  * it against. Rounds are interleaved (peak, then each node once), so that a disturbed
- * moment hits all alike, and medians are printed. Failures end the program with a
- * message.
+ * moment hits all alike; medians are printed, and the best of the peaks. Failures end the
+ * program with a message.
  */
 #define BENCH_ROUNDS 9
 #define BENCH_IN 3
@@ -35,8 +35,5 @@ void bench_node_finish(struct bench_node *b);
  * GFLOP/s, share of the peak, microseconds, workspace, kernel.
  */
 void bench_table(struct bench_node *nodes, int n, int threads);
-
-/* f32 multiply-adds on registers by so many threads, in GFLOP/s; takes about 20 ms. */
-double bench_peak(int threads);
 
 #endif
