@@ -36,24 +36,32 @@ $(TEXT):
 	@mkdir -p $(@D)
 	@bible -f Gen1:1-Rev22:21 > $@.tmp && mv $@.tmp $@
 
-TEXT_STEPS ?= 200
-train-text: all $(TEXT) ## train a small character model on the Bible (TEXT_STEPS=200)
-	$(BUILD)/sluice train gpt2:layers=4,width=256,context=128 --data text:$(TEXT) \
-		--batch 8 --steps $(TEXT_STEPS) --optim adamw --lr 0.0005 \
-		--save $(BUILD)/text.safetensors
+# About five minutes on two cores; bits per byte of the held-out tenth fall below 2.2.
+TEXT_STEPS ?= 1500
+train-text: all $(TEXT) ## train a small GPT on the King James text (TEXT_STEPS=1500)
+	$(BUILD)/sluice train gpt2:layers=4,width=256,dropout=0 --data text:$(TEXT) \
+		--batch 8 --steps $(TEXT_STEPS) --lr 0.002 --schedule cosine --warmup 50 --clip 1 \
+		--eval --eval-steps 100 --save $(BUILD)/text.safetensors
 
 PREFIX ?= /usr/local
-install: all ## install programs, library and headers under PREFIX (/usr/local)
+install: all ## install programs, library, headers, manual and completion under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib \
 		$(DESTDIR)$(PREFIX)/include/sluice
 	install -m 755 $(filter-out $(LIB),$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/sluice/* $(DESTDIR)$(PREFIX)/include/sluice
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(BUILD)/sluice help --man > $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1
+	$(BUILD)/sluice help --completion > \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
 
 uninstall: ## remove what install put there
 	rm -f $(patsubst $(BUILD)/%,$(DESTDIR)$(PREFIX)/bin/%,$(filter-out $(LIB),$(PROGRAMS)))
 	rm -f $(DESTDIR)$(PREFIX)/lib/libsluice.a
 	rm -rf $(DESTDIR)$(PREFIX)/include/sluice
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
 
 clean: ## remove the build folders
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov

@@ -24,13 +24,18 @@ void cli_help_all(FILE *out)
 		out);
 }
 
+/* One letter has one dash. */
+static const char *dashes(const struct cli_option *row)
+{
+	return strlen(row->name) == 1 ? "-" : "--";
+}
+
 static void print_option(const struct cli_option *row, FILE *out)
 {
 	char left[64];
 
-	snprintf(left, sizeof(left), "%s%s%s%s", strlen(row->name) == 1 ? "-" : "--",
-		row->name, row->value != NULL ? " " : "",
-		row->value != NULL ? row->value : "");
+	snprintf(left, sizeof(left), "%s%s%s%s", dashes(row), row->name,
+		row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
 	fprintf(out, "  %-20s %s\n", left, row->help);
 }
 
@@ -56,7 +61,7 @@ static void man_text(const char *text, FILE *out)
 static void man_option(const struct cli_option *row, FILE *out)
 {
 	fputs(".TP\n.B ", out);
-	man_text(strlen(row->name) == 1 ? "-" : "--", out);
+	man_text(dashes(row), out);
 	man_text(row->name, out);
 	fprintf(out, "%s%s\n", row->value != NULL ? " " : "",
 		row->value != NULL ? row->value : "");
@@ -104,7 +109,8 @@ void cli_completion(FILE *out)
 		fprintf(out, "\t\t%s) words='", c->name);
 		for (size_t g = 0; c->groups[g] != NULL; g++)
 			for (size_t k = 0; k < c->groups[g]->n; k++)
-				fprintf(out, "--%s ", c->groups[g]->rows[k].name);
+				fprintf(out, "%s%s ", dashes(&c->groups[g]->rows[k]),
+					c->groups[g]->rows[k].name);
 		fputs("' ;;\n", out);
 	}
 	fputs("\t\tesac\n\tfi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
