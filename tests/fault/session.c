@@ -133,7 +133,6 @@ static void other_models_survive_every_failed_allocation(void **state)
 		config.model = models[i];
 		config.data = NULL;
 		config.batch = 4;
-		config.accumulate = 2;
 		config.clip = 1;
 		torture(models[i], train, &config);
 	}

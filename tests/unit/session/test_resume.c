@@ -70,14 +70,15 @@ static void resuming_in_any_part_of_an_epoch_continues_the_run(void **state)
 		interrupt(&mlp, at[i], 0, 0);
 }
 
-static void every_model_resumes_under_another_budget(void **state)
+static void models_resume_under_another_budget(void **state)
 {
 	struct sl_session_config config;
 
 	(void)state;
-	for (int i = 0; sl_session_small(i, &config); i++) {
+	for (int i = 0; i < SL_SMALL_MODELS; i++) {
 		uint64_t peak, least;
 
+		assert_true(sl_session_small(i, &config));
 		config.seed = 11;
 		sl_assert_ok(sl_session_bounds(&config, &peak, &least));
 		assert_true(least < peak);
@@ -168,7 +169,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(resuming_in_any_part_of_an_epoch_continues_the_run),
-		SL_TEST(every_model_resumes_under_another_budget),
+		SL_TEST(models_resume_under_another_budget),
 		SL_TEST(every_optimizer_resumes),
 		SL_TEST(accumulation_resumes),
 		SL_TEST(another_seed_is_said_and_not_taken),
