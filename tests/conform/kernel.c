@@ -159,6 +159,9 @@ static const struct {
 	{"dnnl_conv2d", "padding is multiplied as zeros, and so by a NaN in the weights"},
 	{"dnnl_conv2d_dw", "the same"},
 	{"dnnl_conv2d_dx", "the same"},
+	{"small_conv2d", "the same"},
+	{"small_conv2d_dw", "the same"},
+	{"small_conv2d_dx", "the same"},
 	{"vec_attention", "0 times a value that is not finite, within a tile"},
 	{"vec_attention_dx", "the same"},
 };
