@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Traces and plans as texts: written, proved, refused when harmed, carried out; the peak computed outside.
+. "$(dirname "$0")/lib.bash"
+tools=$(dirname "$0")/../tools
+
+# round NAME MODEL OPTIONS...
+round()
+{
+	local name=$1 least peak budget
+	shift
+	run plan "$@" --budget 1GiB --json
+	least=$(field least_budget_bytes)
+	peak=$(field unbudgeted_peak_bytes)
+	budget=$(((least + peak) / 2 / 4096 * 4096))
+	works "$name: plan and trace are written" plan "$@" --budget $budget -o $work/p --record $work/t --json
+	peak=$(field peak_bytes)
+	works "$name: the plan is proved sound" check $work/t $work/p --budget $budget
+	[ "$(python3 "$tools/peak.py" $work/t $work/p | tail -n 1 | grep -o '[0-9]*' | tail -n 1)" = "$peak" ] &&
+		ok "$name: an outside script finds the same peak" || not_ok "$name: an outside script and $peak"
+	refuses 1 "" "$name: too small a budget for it" check $work/t $work/p --budget $((peak - 4096))
+	awk 'done || !/ in v/ {print} / in v/ {done = 1}' $work/p >$work/harmed
+	refuses 1 "v[0-9]" "$name: a plan without its first swap-in" check $work/t $work/harmed
+	works "$name: the stored plan is carried out" train "$@" --steps 2 --budget $budget --plan $work/p --json
+	[ "$(field peak_device_bytes)" = "$peak" ] && ok "$name: and reaches its peak" ||
+		not_ok "$name: peak $(field peak_device_bytes), planned $peak"
+	works "$name: a trace is planned like its model" plan $work/t --budget $budget --json
+	[ "$(field peak_bytes)" = "$peak" ] && ok "$name: with the same peak" || not_ok "$name: with the same peak"
+	works "$name: a row for each policy" plan $work/t --budget $budget --policy all --json
+	works "$name: a row for each budget" plan $work/t --pareto
+	[ "$(wc -l <"$work/out")" = 12 ] && ok "$name: eleven of them and a head" || not_ok "$name: eleven of them"
+}
+
+round lenet5 lenet5 --batch 64
+round gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
+
+# What was learnt is used.
+images=/usr/share/datasets/fashion-mnist
+works "a model is trained" train lenet5 --data idx:$images --batch 64 --steps 30 --save $work/l.safetensors
+works "and predicts" infer lenet5 --input $images --resume $work/l.safetensors --batch 100 --json
+[ "$(wc -l <"$work/out")" = 10000 ] && ok "each test image" || not_ok "each test image"
+right=$(zcat $images/t10k-labels-idx1-ubyte.gz | tail -c +9 | od -An -v -t u1 -w1 | tr -d ' ' |
+	paste -d ' ' - <(sed 's/.*"class":\([0-9]*\).*/\1/' "$work/out") | awk '$1 == $2 {n++} END {print n}')
+[ "$right" -gt 4000 ] && ok "$right of 10000 right" || not_ok "only $right of 10000 right"
+head -c 3000 /usr/share/common-licenses/Apache-2.0 >"$work/letter.txt"
+works "text inside a budget" infer gpt2:layers=1,width=64,context=64 --input $work/letter.txt --batch 2 --budget 1MiB
+
+for list in models policies ops devices tiers data errors; do works "list $list" list $list; done
+works "the manual" help --man
+works "completion" help --completion
+bash -n "$work/out" && ok "completion is a script" || not_ok "completion is a script"
+finish
