@@ -170,20 +170,39 @@ static void freezing_everything_is_refused(void **state)
 	assert_null(s);
 }
 
+static volatile sig_atomic_t stop;
+
+static void stop_now(void *ctx, const struct sl_step_report *r)
+{
+	int *steps = ctx;
+
+	(void)r;
+	++*steps;
+	stop = 1;
+}
+
 static void a_stop_ends_after_the_step_and_saves(void **state)
 {
-	static volatile sig_atomic_t stop = 1;
 	struct sl_session_config config = mlp, rest = mlp;
-	struct sl_session_run whole, cut, after;
+	struct sl_session_run whole, after;
+	struct sl_session *s = NULL;
+	struct sl_summary summary;
+	int steps = 0;
+	const struct sl_session_events events = {.ctx = &steps, .step = stop_now};
 
 	(void)state;
 	config.steps = rest.steps = 4;
 	sl_assert_ok(sl_session_run_all(&config, &whole));
+	stop = 0;
 	config.stop = &stop;
 	config.save_path = sl_test_path("stopped");
+	sl_assert_ok(sl_session_open(&config, &s));
+	sl_assert_ok(sl_session_prepare(s, &events));
 	sl_assert_fails(
-		sl_session_run_all(&config, &cut), SL_E_INTERRUPTED, "after step 1 of 4");
-	assert_int_equal(cut.n, 1);
+		sl_session_train(s, &summary), SL_E_INTERRUPTED, "after step 1 of 4");
+	sl_session_close(s);
+	assert_int_equal(steps, 1);
+	assert_int_equal(summary.steps, 1);
 	rest.resume_path = config.save_path;
 	sl_assert_ok(sl_session_run_all(&rest, &after));
 	assert_string_equal(after.summary.digest, whole.summary.digest);
