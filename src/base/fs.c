@@ -86,6 +86,17 @@ static int sys_fsync(int fd)
 	return injected() ? -1 : fsync(fd);
 }
 
+/* Gives a file without a name one; the name of the descriptor itself needs no right. */
+static int sys_link(int fd, const char *name)
+{
+	char self[32];
+
+	if (injected())
+		return -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
 static int sys_rename(const char *from, const char *to)
 {
 	return injected() ? -1 : rename(from, to);
@@ -101,8 +112,16 @@ static int sys_statfs(const char *path, struct statfs *out)
 	return injected() ? -1 : statfs(path, out);
 }
 
+static sl_status fail_files(const char *path, const char *what, int err)
+{
+	return SL_FAIL(SL_E_IO, "%s: cannot %s: %s; raise `ulimit -n`", path, what,
+		strerror(err));
+}
+
 static sl_status fail_read(const char *path, const char *what, int err)
 {
+	if (err == EMFILE || err == ENFILE)
+		return fail_files(path, what, err);
 	if (err == ENOENT || err == ENOTDIR)
 		return SL_FAIL(SL_E_NOT_FOUND, "%s: cannot %s: %s; check the path", path,
 			what, strerror(err));
@@ -129,6 +148,13 @@ static sl_status fail_write(const char *path, const char *what, int err)
 			"%s: cannot %s: %s; free space or choose another "
 			"folder",
 			path, what, strerror(err));
+	if (err == EFBIG)
+		return SL_FAIL(SL_E_NOSPACE,
+			"%s: cannot %s: %s; raise `ulimit -f` or choose another file "
+			"system",
+			path, what, strerror(err));
+	if (err == EMFILE || err == ENFILE)
+		return fail_files(path, what, err);
 	if (err == ENOMEM)
 		return SL_FAIL(
 			SL_E_NOMEM, "%s: cannot %s: %s", path, what, strerror(err));
@@ -264,48 +290,95 @@ static char *folder_of(const char *path)
 	return folder;
 }
 
-/* A new file beside `stem`, under a name nobody has; *out is the caller's. */
-static sl_status temp_create(const char *stem, int *out_fd, char **out)
+/*
+ * Makes or, with a descriptor in *fd, names a file beside `path`, under a name nobody
+ * has; *out is the caller's. The name is short, so that only path itself can be too long.
+ */
+static sl_status temp_name(const char *path, int *fd, char **out)
 {
-	size_t size = strlen(stem) + 48;
-	char *name = sl_alloc(size);
-	int fd = -1;
+	char *folder = folder_of(path);
+	size_t size = folder ? strlen(folder) + 48 : 0;
+	char *name = folder ? sl_alloc(size) : NULL;
+	int rc = -1;
 
-	if (!name)
-		return SL_FAIL(
-			SL_E_NOMEM, "%s: no host memory for a temporary name", stem);
-	for (int i = 0; i < TEMP_TRIES; i++) {
-		snprintf(name, size, "%s.tmp-%ld-%u", stem, (long)getpid(),
+	for (int i = 0; name && i < TEMP_TRIES; i++) {
+		snprintf(name, size, "%s/.sluice-%ld-%u.tmp", folder, (long)getpid(),
 			atomic_fetch_add(&temp_serial, 1));
-		fd = sys_open(name, O_RDWR | O_CREAT | O_EXCL);
-		if (fd >= 0 || errno != EEXIST)
+		rc = *fd >= 0 ? sys_link(*fd, name)
+			      : sys_open(name, O_RDWR | O_CREAT | O_EXCL);
+		if (rc >= 0 || errno != EEXIST)
 			break;
 	}
-	if (fd < 0) {
-		int err = errno;
+	int err = name ? errno : ENOMEM;
+	sl_free(folder);
+	if (rc < 0) {
 		sl_free(name);
-		return fail_write(stem, "create", err);
+		return fail_write(path, "create", err);
 	}
-	*out_fd = fd;
+	if (*fd < 0)
+		*fd = rc;
 	*out = name;
 	return SL_OK;
+}
+
+/* Whether a file without a name could get one later: /proc is mounted. */
+static bool may_be_named(int fd)
+{
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return access(self, F_OK) == 0;
+}
+
+/* The folder's file system has no files without names. */
+static bool no_nameless(int err)
+{
+	return err == EOPNOTSUPP || err == EISDIR || err == EINVAL;
+}
+
+/* A file beside `path`, without a name where that is possible. */
+static sl_status create_beside(const char *path, struct sl_fs_new *f)
+{
+	char *folder = folder_of(path);
+
+	if (!folder)
+		return SL_FAIL(SL_E_NOMEM, "%s: no host memory for its name", path);
+	f->fd = sys_open(folder, O_RDWR | O_TMPFILE);
+	int err = errno;
+	sl_free(folder);
+	if (f->fd < 0 && !no_nameless(err))
+		return fail_write(path, "create", err);
+	if (f->fd >= 0 && may_be_named(f->fd))
+		return SL_OK;
+	sl_fs_close(f->fd);
+	f->fd = -1;
+	return temp_name(path, &f->fd, &f->temp);
+}
+
+/* Renaming over a device, a pipe or a file that is kept from writing would replace it. */
+static sl_status check_target(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info) != 0)
+		return errno == ENOENT ? SL_OK : fail_write(path, "create", errno);
+	if (!S_ISREG(info.st_mode))
+		return SL_FAIL(SL_E_WRITE,
+			"%s: exists and is not a regular file; choose another "
+			"name",
+			path);
+	return access(path, W_OK) == 0 ? SL_OK : fail_write(path, "write", errno);
 }
 
 sl_status sl_fs_new_begin(const char *path, struct sl_fs_new *out)
 {
 	struct sl_fs_new f = {.fd = -1};
-	struct stat info;
 
-	/* Renaming over a device or a pipe would replace it. */
-	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-		return SL_FAIL(SL_E_WRITE,
-			"%s: exists and is not a regular file; choose another "
-			"name",
-			path);
+	SL_TRY(check_target(path));
 	f.path = sl_strdup(path);
 	if (!f.path)
 		return SL_FAIL(SL_E_NOMEM, "%s: no host memory for its name", path);
-	sl_status st = temp_create(path, &f.fd, &f.temp);
+	sl_status st = create_beside(path, &f);
 	if (st != SL_OK) {
 		sl_free(f.path);
 		return st;
@@ -350,6 +423,8 @@ sl_status sl_fs_new_commit(struct sl_fs_new *f)
 		st = fail_write(f->path, "sync", errno);
 		goto out;
 	}
+	if (!f->temp)
+		SL_TRY_OUT(temp_name(f->path, &f->fd, &f->temp));
 	if (sys_rename(f->temp, f->path) != 0) {
 		st = fail_write(f->path, "rename into place", errno);
 		goto out;
@@ -384,7 +459,7 @@ static sl_status scratch_by_name(const char *folder, int *out_fd)
 
 	sl_status st = sl_buf_printf(&stem, "%s/sluice-scratch", folder);
 	if (st == SL_OK)
-		st = temp_create(sl_buf_text(&stem), &fd, &name);
+		st = temp_name(sl_buf_text(&stem), &fd, &name);
 	if (st == SL_OK && sys_unlink(name) != 0) {
 		st = fail_write(folder, "unlink a scratch file", errno);
 		unlink(name);
@@ -403,7 +478,7 @@ sl_status sl_fs_scratch(const char *folder, int *out_fd)
 		return SL_FAIL(
 			SL_E_WRITE, "%s: not a folder; name one that exists", folder);
 	int fd = sys_open(folder, O_RDWR | O_TMPFILE | O_EXCL);
-	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+	if (fd < 0 && no_nameless(errno))
 		return scratch_by_name(folder, out_fd);
 	if (fd < 0)
 		return fail_write(folder, "make a scratch file", errno);

@@ -26,14 +26,15 @@ SL_NODISCARD sl_status sl_fs_pwrite(
 	int fd, const char *path, const void *data, size_t len, uint64_t offset);
 
 /*
- * A file that appears whole or not at all: written under a temporary name in the same
- * folder, fsynced, renamed, folder fsynced. cancel removes the temporary; both calls end
- * the object.
+ * A file that appears whole or not at all: written without a name (where the file system
+ * has no such files: under a temporary one) in the same folder, fsynced, named, renamed
+ * over the old one, folder fsynced. A process that is killed while it writes leaves
+ * nothing. cancel removes it; both calls end the object.
  */
 struct sl_fs_new {
 	int fd;
 	char *path;
-	char *temp;
+	char *temp; /* NULL: it has no name yet */
 };
 SL_NODISCARD sl_status sl_fs_new_begin(const char *path, struct sl_fs_new *out);
 SL_NODISCARD sl_status sl_fs_new_commit(struct sl_fs_new *f);

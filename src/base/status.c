@@ -67,6 +67,15 @@ static void mark_cut(char text[MESSAGE_BYTES], int wanted)
 		memcpy(text + MESSAGE_BYTES - 4, "...", 4);
 }
 
+/* Messages quote files and command lines; their control characters would command a
+ * terminal. */
+static void disarm(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 sl_status sl_fail_at(sl_status st, const char *file, int line, const char *fmt, ...)
 {
 	/* Formatted aside first: the arguments may quote sl_last_error(). */
@@ -80,6 +89,7 @@ sl_status sl_fail_at(sl_status st, const char *file, int line, const char *fmt, 
 	if (wanted < 0)
 		text[0] = '\0';
 	mark_cut(text, wanted);
+	disarm(text);
 	memcpy(message, text, sizeof(message));
 	snprintf(where, sizeof(where), "%s:%d", base ? base + 1 : file, line);
 	return st;
@@ -99,6 +109,7 @@ sl_status sl_fail_prefix(sl_status st, const char *fmt, ...)
 		used += snprintf(
 			text + used, sizeof(text) - (size_t)used, ": %s", message);
 	mark_cut(text, used);
+	disarm(text);
 	memcpy(message, text, sizeof(message));
 	return st;
 }

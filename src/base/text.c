@@ -41,8 +41,10 @@ static sl_status check_line(const struct sl_text *t, size_t from, size_t to)
 	for (size_t i = from; i < to; i++) {
 		unsigned char c = (unsigned char)t->data[i];
 		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return sl_text_fail(t, "control character 0x%02x in column %zu",
-				c, i - from + 1);
+			return sl_text_fail(t, "control character 0x%02x in column %zu%s",
+				c, i - from + 1,
+				c == '\r' ? "; lines end in LF alone, dos2unix converts"
+					  : "");
 	}
 	return SL_OK;
 }

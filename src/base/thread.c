@@ -19,8 +19,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
-#define WIDTH_MAX 64
-
 struct sl_pool {
 	int width;
 	int started; /* threads that run */
@@ -35,7 +33,7 @@ struct sl_pool {
 	void *ctx;
 	int64_t chunks;
 	atomic_llong next;
-	pthread_t thread[WIDTH_MAX];
+	pthread_t thread[SL_POOL_WIDTH_MAX];
 };
 
 static void take_chunks(struct sl_pool *p, sl_chunk_fn fn, void *ctx, int64_t chunks)
@@ -77,9 +75,9 @@ static void *worker(void *arg)
 
 sl_status sl_pool_create(int width, struct sl_pool **out)
 {
-	if (width < 1 || width > WIDTH_MAX)
-		return SL_FAIL(
-			SL_E_INVALID, "%d threads; a pool has 1 to %d", width, WIDTH_MAX);
+	if (width < 1 || width > SL_POOL_WIDTH_MAX)
+		return SL_FAIL(SL_E_INVALID, "%d threads; a pool has 1 to %d", width,
+			SL_POOL_WIDTH_MAX);
 	struct sl_pool *p = sl_calloc(1, sizeof(*p));
 	if (!p)
 		return SL_FAIL(

@@ -13,7 +13,9 @@
  */
 struct sl_pool;
 
-/* width counts the caller: 1 makes no thread. At most 64. */
+#define SL_POOL_WIDTH_MAX 64
+
+/* width counts the caller: 1 makes no thread. At most SL_POOL_WIDTH_MAX. */
 SL_NODISCARD sl_status sl_pool_create(int width, struct sl_pool **out);
 void sl_pool_destroy(struct sl_pool *pool);
 int sl_pool_width(const struct sl_pool *pool);

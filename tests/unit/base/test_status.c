@@ -33,6 +33,15 @@ static void a_failure_records_its_message_and_place(void **state)
 	assert_non_null(strstr(sl_last_error_where(), "test_status.c:"));
 }
 
+static void a_message_commands_no_terminal(void **state)
+{
+	(void)state;
+	(void)SL_FAIL(SL_E_FORMAT, "tensor '%s'", "\x1b[31mred\a\n\x7f \xc3\xbc");
+	assert_string_equal(sl_last_error(), "tensor '?[31mred??? \xc3\xbc'");
+	(void)sl_fail_prefix(SL_E_FORMAT, "%s", "a\tb");
+	assert_non_null(strstr(sl_last_error(), "a?b: tensor"));
+}
+
 static void a_message_may_quote_the_one_before(void **state)
 {
 	(void)state;
@@ -132,6 +141,7 @@ int main(void)
 		SL_TEST(each_code_has_a_name_a_sentence_and_an_exit_code),
 		SL_TEST(an_unknown_code_is_named_as_such),
 		SL_TEST(a_failure_records_its_message_and_place),
+		SL_TEST(a_message_commands_no_terminal),
 		SL_TEST(a_message_may_quote_the_one_before),
 		SL_TEST(a_prefix_keeps_code_message_and_place),
 		SL_TEST(a_message_too_long_is_cut_and_says_so),
