@@ -115,8 +115,9 @@ static sl_status check_action(const struct sl_trace *t, const struct sl_action *
 	if (a->channel >= t->n_links || a->tier == SL_TIER_DEVICE || a->tier > t->n_tiers)
 		return refuse_action(a, "no such tier or channel");
 	link = &t->links[a->channel];
-	if (link->from != (out ? SL_TIER_DEVICE : a->tier) ||
-		link->to != (out ? a->tier : SL_TIER_DEVICE))
+	/* A link may carry in its reverse direction too. */
+	if (!(link->from == SL_TIER_DEVICE && link->to == a->tier) &&
+		!(link->from == a->tier && link->to == SL_TIER_DEVICE))
 		return refuse_action(
 			a, "its channel does not join the device and that tier");
 	return SL_OK;

@@ -251,6 +251,11 @@ static sl_status refuse_ram(const char *folder)
 {
 	bool ram = false;
 
+	if (!sl_fs_is_folder(folder))
+		return SL_FAIL(SL_E_NOT_FOUND,
+			"the disk tier's folder '%s' is not there or is no folder; make "
+			"it or name another one with --disk DIR or SLUICE_DISK",
+			folder);
 	SL_TRY(sl_fs_is_ram(folder, &ram));
 	if (ram)
 		return SL_FAIL(SL_E_USAGE,
@@ -266,6 +271,8 @@ static sl_status refuse_ram(const char *folder)
 /* Fills d; on failure d is good for disk_destroy. */
 static sl_status open_file(struct disk_tier *d, const char *folder, unsigned flags)
 {
+	sl_status st;
+
 	SL_TRY(refuse_ram(folder));
 	d->folder = sl_strdup(folder);
 	/* + 1: a table for a tier of no blocks is still a table. */
@@ -274,7 +281,11 @@ static sl_status open_file(struct disk_tier *d, const char *folder, unsigned fla
 		return SL_FAIL(SL_E_NOMEM,
 			"disk tier: no memory for the checksums of %llu bytes",
 			(unsigned long long)d->base.bytes);
-	SL_TRY(sl_fs_scratch(folder, &d->fd));
+	st = sl_fs_scratch(folder, &d->fd);
+	if (st != SL_OK)
+		return sl_fail_prefix(st,
+			"the disk tier's file (--disk DIR or SLUICE_DISK names another "
+			"folder)");
 	d->direct = !(flags & SL_TIER_DISK_BUFFERED) && enable_direct(d->fd);
 	if (!d->direct) {
 		d->base.warning =

@@ -96,7 +96,7 @@ static void a_plan_outside_arena_tier_or_channel_is_not_adopted(void **state)
 			"value 0"},
 		{BASE "after 0 delay_ns=0 out v1 tier=host channel=0 offset=65000\n",
 			"host tier"},
-		{BASE "after 0 delay_ns=0 out v1 tier=host channel=1 offset=0\n",
+		{BASE "after 0 delay_ns=0 out v1 tier=host channel=2 offset=0\n",
 			"channel"},
 		{HEAD "place v0 region=P offset=0\nplace v2 region=lane offset=8192\n"
 		      "place w0 region=lane offset=0\n",
@@ -133,6 +133,26 @@ static void a_failed_copy_is_reported_with_value_and_tier(void **state)
 	sl_hand_close(&r);
 }
 
+/* As the checker and docs/formats/trace.md have it. */
+static void a_link_carries_in_its_reverse_direction_too(void **state)
+{
+	struct sl_hand_rig r;
+	uint8_t want[SL_HAND_BLOCK], have[SL_HAND_BLOCK];
+
+	(void)state;
+	memset(want, 7, sizeof(want));
+	sl_hand_open(&r, trace_text, 0);
+	sl_hand_plan(&r, 0,
+		BASE "after 0 delay_ns=0 out v1 tier=host channel=1 offset=0\n"
+		     "before 1 delay_ns=0 in v1 tier=host channel=0 offset=4096\n");
+	sl_assert_ok(sl_engine_adopt(r.e, &r.t, &r.plans[0]));
+	sl_assert_ok(sl_engine_write(r.e, 1, 0, want, sizeof(want)));
+	sl_assert_ok(sl_hand_step(&r));
+	sl_assert_ok(sl_engine_read(r.e, 1, 0, have, sizeof(have)));
+	assert_memory_equal(want, have, sizeof(want));
+	sl_hand_close(&r);
+}
+
 static void values_are_reachable_only_between_steps(void **state)
 {
 	struct sl_hand_rig r;
@@ -162,6 +182,7 @@ int main(void)
 		SL_TEST(an_unsound_plan_is_refused_where_it_breaks),
 		SL_TEST(a_plan_outside_arena_tier_or_channel_is_not_adopted),
 		SL_TEST(a_failed_copy_is_reported_with_value_and_tier),
+		SL_TEST(a_link_carries_in_its_reverse_direction_too),
 		SL_TEST(values_are_reachable_only_between_steps),
 	};
 
