@@ -19,6 +19,7 @@
 #define KEY_SLICE "slice."
 #define INFO_KEYS 8
 #define TEXT_MAX 1024
+#define COUNT_MAX ((uint64_t)1 << 62)
 
 static sl_status print_slice(const struct sl_checkpoint_slice *s, struct sl_buf *out)
 {
@@ -119,6 +120,18 @@ static sl_status need_number(const struct sl_st_file *f, const char *key, uint64
 	return SL_OK;
 }
 
+/* A number that is counted on from. */
+static sl_status need_count(const struct sl_st_file *f, const char *key, uint64_t *out)
+{
+	SL_TRY(need_number(f, key, out));
+	if (*out > COUNT_MAX)
+		return SL_FAIL(SL_E_FORMAT,
+			"%s: %s is %llu, at most %llu is possible; the file is damaged",
+			f->path, key, (unsigned long long)*out,
+			(unsigned long long)COUNT_MAX);
+	return SL_OK;
+}
+
 static sl_status check_version(const struct sl_st_file *f)
 {
 	uint64_t version = 0;
@@ -131,9 +144,9 @@ static sl_status check_version(const struct sl_st_file *f)
 			"them",
 			f->path, KEY_VERSION);
 	SL_TRY(need_number(f, KEY_VERSION, &version));
-	if (version > SL_CHECKPOINT_VERSION)
+	if (version < 1 || version > SL_CHECKPOINT_VERSION)
 		return SL_FAIL(SL_E_FORMAT,
-			"%s: checkpoint version %llu, this program reads up to %d; use a "
+			"%s: checkpoint version %llu, this program reads 1 to %d; use a "
 			"newer one",
 			f->path, (unsigned long long)version, SL_CHECKPOINT_VERSION);
 	return SL_OK;
@@ -150,9 +163,9 @@ sl_status sl_checkpoint_open(
 	SL_TRY_OUT(need_text(file, KEY_MODEL, &i.model));
 	SL_TRY_OUT(need_text(file, KEY_OPTIMIZER, &i.optimizer));
 	SL_TRY_OUT(need_text(file, KEY_DATA, &i.data));
-	SL_TRY_OUT(need_number(file, KEY_STEP, &i.step));
-	SL_TRY_OUT(need_number(file, KEY_EPOCH, &i.epoch));
-	SL_TRY_OUT(need_number(file, KEY_POSITION, &i.position));
+	SL_TRY_OUT(need_count(file, KEY_STEP, &i.step));
+	SL_TRY_OUT(need_count(file, KEY_EPOCH, &i.epoch));
+	SL_TRY_OUT(need_count(file, KEY_POSITION, &i.position));
 	SL_TRY_OUT(need_number(file, KEY_SEED, &i.seed));
 	SL_TRY_OUT(sl_st_verify(file));
 	*info = i;

@@ -50,7 +50,7 @@ static void newer_versions_and_other_files_are_named(void **state)
 	sl_assert_ok(sl_st_create(sl_test_path("n"), NULL, 0, newer, 1, &w));
 	sl_assert_ok(sl_st_commit(w));
 	sl_assert_fails(sl_checkpoint_open(sl_test_path("n"), &f, &got), SL_E_FORMAT,
-		"checkpoint version 2, this program reads up to 1");
+		"checkpoint version 2, this program reads 1 to 1");
 	sl_assert_ok(sl_st_create(sl_test_path("n"), NULL, 0, NULL, 0, &w));
 	sl_assert_ok(sl_st_commit(w));
 	sl_assert_fails(sl_checkpoint_open(sl_test_path("n"), &f, &got), SL_E_FORMAT,
