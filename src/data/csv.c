@@ -114,8 +114,8 @@ static sl_status take_label(struct parse *p, double v, int64_t *label)
 	*label = (int64_t)v;
 	if (p->opts->classes > 0 && *label >= p->opts->classes)
 		return SL_FAIL(SL_E_FORMAT,
-			"%s:%lld: label %lld, but the model has %lld classes; set "
-			"classes=",
+			"%s:%lld: label %lld, but the model has %lld classes; give it "
+			"more (classes=, an mlp the last of sizes=)",
 			p->csv->path, (long long)p->line, (long long)*label,
 			(long long)p->opts->classes);
 	p->largest = *label > p->largest ? *label : p->largest;

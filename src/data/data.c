@@ -144,16 +144,20 @@ sl_status sl_data_scratch(const struct sl_data_opts *o, int *out_fd)
 {
 	const char *folder = o->scratch ? o->scratch : SCRATCH_DEFAULT;
 	bool ram = false;
+	sl_status st;
 
 	if (o->refuse_ram)
 		SL_TRY(sl_fs_is_ram(folder, &ram));
 	if (ram)
 		return SL_FAIL(SL_E_USAGE,
 			"%s: scratch files of data sets would lie in RAM, outside the "
-			"budget; name "
-			"a folder on a disk",
+			"budget; name a folder on a disk with --disk DIR or SLUICE_DISK",
 			folder);
-	return sl_fs_scratch(folder, out_fd);
+	st = sl_fs_scratch(folder, out_fd);
+	return st == SL_OK
+		       ? st
+		       : sl_fail_prefix(st, "scratch file of the data set (--disk DIR or "
+					    "SLUICE_DISK names another folder)");
 }
 
 static sl_status check_request(struct sl_data *d, const struct sl_data_request *r)

@@ -180,8 +180,8 @@ static sl_status check_labels(
 			if (o->classes > 0 && piece[i] >= o->classes)
 				return SL_FAIL(SL_E_FORMAT,
 					"%s: label %d of sample %llu, but the model has "
-					"%lld "
-					"classes; set classes=",
+					"%lld classes; give it more (classes=, an mlp "
+					"the last of sizes=)",
 					f->path, piece[i], (unsigned long long)(at + i),
 					(long long)o->classes);
 			*largest = piece[i] > *largest ? piece[i] : *largest;

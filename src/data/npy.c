@@ -91,9 +91,9 @@ static sl_status set_paths(struct npy *n, const char *arg)
 
 	n->x.path.max = n->y.path.max = PATH_LIMIT;
 	SL_TRY(sl_buf_append(&n->x.path, arg, len));
-	if (comma)
+	if (comma && len > 0 && comma[1])
 		return sl_buf_puts(&n->y.path, comma + 1);
-	if (len < tail || strcmp(arg + len - tail, SUFFIX) != 0)
+	if (comma || len < tail || strcmp(arg + len - tail, SUFFIX) != 0)
 		return SL_FAIL(SL_E_USAGE,
 			"npy:%.80s: expected X.npy with labels in X-labels.npy, or "
 			"X.npy,Y.npy",
@@ -142,8 +142,9 @@ static sl_status check_labels(
 		SL_TRY(read_label(n, i, &v));
 		if (v < 0 || v > INT32_MAX || (o->classes > 0 && v >= o->classes))
 			return SL_FAIL(SL_E_FORMAT,
-				"%s: label %lld of sample %lld; expected 0 to %lld; set "
-				"classes=",
+				"%s: label %lld of sample %lld; expected 0 to %lld; give "
+				"the model more classes (classes=, an mlp the last of "
+				"sizes=)",
 				n->y.path.data, (long long)v, (long long)i,
 				o->classes > 0 ? (long long)o->classes - 1
 					       : (long long)INT32_MAX);

@@ -165,8 +165,9 @@ sl_status sl_spool_init(struct sl_spool *s, int fd)
 
 sl_status sl_spool_flush(struct sl_spool *s)
 {
-	SL_TRY(sl_fs_pwrite(
-		s->fd, "scratch file of the data set", s->buf, s->used, s->at));
+	SL_TRY(sl_fs_pwrite(s->fd,
+		"scratch file of the data set (--disk DIR or SLUICE_DISK)", s->buf,
+		s->used, s->at));
 	s->at += s->used;
 	s->used = 0;
 	return SL_OK;
