@@ -142,6 +142,20 @@ static sl_status load_values(struct sl_session *s, const struct sl_st_file *f)
 	return st;
 }
 
+/* The place in the data follows from the step; with another batch it is another place. */
+static void note_place(const struct sl_session *s, const char *path,
+	const struct sl_checkpoint_info *info)
+{
+	uint64_t per_epoch = (uint64_t)sl_session_epoch_steps(s);
+	uint64_t position = info->step % per_epoch * (uint64_t)s->batch;
+
+	if (info->epoch != info->step / per_epoch || info->position != position)
+		sl_session_note(s,
+			"%s was made with another --batch or with other data; the run "
+			"goes on with other samples than it would have",
+			path);
+}
+
 sl_status sl_session_resume(struct sl_session *s, const char *path)
 {
 	struct sl_st_file f = {0};
@@ -156,6 +170,8 @@ sl_status sl_session_resume(struct sl_session *s, const char *path)
 		sl_session_note(s,
 			"%s was made with --seed %llu; going on with that seed", path,
 			(unsigned long long)info.seed);
+	if (!s->config.infer_only)
+		note_place(s, path, &info);
 	SL_TRY_OUT(load_values(s, &f));
 	s->config.seed = info.seed;
 	s->step = (int64_t)info.step;

@@ -23,7 +23,7 @@
 #define EVENT_SLOTS ((size_t)1 << 14)
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 
-static const char *disk_folder(const struct sl_session_config *config)
+const char *sl_machine_disk_folder(const struct sl_session_config *config)
 {
 	const char *from_environment = getenv("SLUICE_DISK");
 
@@ -33,13 +33,26 @@ static const char *disk_folder(const struct sl_session_config *config)
 								       : "/var/tmp";
 }
 
+static sl_status default_disk(uint64_t unbudgeted_peak, uint64_t *out)
+{
+	if (!sl_mul_u64(unbudgeted_peak, DISK_PEAKS, out) || *out > UINT64_MAX / 2)
+		return SL_FAIL(SL_E_LIMIT,
+			"a disk tier of four times the unbudgeted peak is too large");
+	*out = sl_align_up(*out, TIER_BLOCK);
+	return SL_OK;
+}
+
 sl_status sl_machine_describe(struct sl_machine *m,
 	const struct sl_session_config *config, uint64_t unbudgeted_peak)
 {
-	uint64_t disk_bytes = config->disk_bytes;
+	/* A cap that was asked for is never rounded up. */
+	uint64_t disk_bytes = config->disk_bytes / SL_TIER_MAX_ALIGN * SL_TIER_MAX_ALIGN;
 
+	if (config->disk_bytes > 0 && disk_bytes == 0)
+		return SL_FAIL(SL_E_USAGE, "a disk tier of %llu bytes; it has %u or more",
+			(unsigned long long)config->disk_bytes, SL_TIER_MAX_ALIGN);
 	m->unbudgeted_peak = unbudgeted_peak;
-	m->disk_folder = disk_folder(config);
+	m->disk_folder = sl_machine_disk_folder(config);
 	m->n_tiers = 0;
 	if (config->budget_bytes == 0)
 		return SL_OK;
@@ -52,12 +65,11 @@ sl_status sl_machine_describe(struct sl_machine *m,
 		};
 	if (strcmp(m->disk_folder, "none") == 0)
 		return SL_OK;
-	if (disk_bytes == 0 && !sl_mul_u64(unbudgeted_peak, DISK_PEAKS, &disk_bytes))
-		return SL_FAIL(SL_E_LIMIT,
-			"a disk tier of four times the unbudgeted peak is too large");
+	if (disk_bytes == 0)
+		SL_TRY(default_disk(unbudgeted_peak, &disk_bytes));
 	m->tier_info[m->n_tiers++] = (struct sl_program_tier){
 		.name = "disk",
-		.bytes = sl_align_up(disk_bytes, TIER_BLOCK),
+		.bytes = disk_bytes,
 		.bytes_per_s = DISK_BYTES_PER_S,
 		.latency_ns = DISK_LATENCY_NS,
 	};
@@ -112,6 +124,43 @@ out:
 	return st;
 }
 
+static bool same_select(const struct sl_plan_select *a, const struct sl_plan_select *b)
+{
+	return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->layout, b->layout) == 0 &&
+	       a->split == b->split && a->threads == b->threads &&
+	       a->workspace_bytes == b->workspace_bytes;
+}
+
+/* The kernels that a stored plan names are those of this program: others would give other
+ * bits. */
+static sl_status check_selects(const struct sl_instance *x)
+{
+	struct sl_plan own = SL_PLAN_INIT;
+	sl_status st;
+
+	SL_TRY_OUT(sl_plan_begin(&own, &x->trace, 0, ""));
+	SL_TRY_OUT(sl_program_select_lines(x->program, &own));
+	for (uint32_t i = 0; i < x->plan.n_selects; i++) {
+		const struct sl_plan_select *have = &x->plan.selects[i];
+		const struct sl_plan_select *want = &own.selects[have->op];
+
+		if (same_select(have, want))
+			continue;
+		st = SL_FAIL(SL_E_NO,
+			"op %u: the plan selects %s %s split=%u threads=%u "
+			"workspace=%llu, this machine %s %s split=%u threads=%u "
+			"workspace=%llu",
+			have->op, have->kernel, have->layout, have->split, have->threads,
+			(unsigned long long)have->workspace_bytes, want->kernel,
+			want->layout, want->split, want->threads,
+			(unsigned long long)want->workspace_bytes);
+		break;
+	}
+out:
+	sl_plan_finish(&own);
+	return st;
+}
+
 /* A stored plan serves the training instance; the checker decides whether it may. */
 static sl_status load_plan(const struct sl_session_config *config, struct sl_instance *x)
 {
@@ -119,14 +168,18 @@ static sl_status load_plan(const struct sl_session_config *config, struct sl_ins
 	sl_status st;
 
 	SL_TRY_OUT(sl_fs_read(config->plan_path, MAX_PLAN_BYTES, &text));
-	SL_TRY_OUT(sl_plan_parse(
-		config->plan_path, sl_buf_text(&text), text.len, &x->trace, &x->plan));
-	st = sl_plan_check(&x->trace, &x->plan,
-		config->budget_bytes > 0 ? config->budget_bytes : x->plan.budget, NULL);
-	if (st == SL_E_NO)
+	st = sl_plan_parse(
+		config->plan_path, sl_buf_text(&text), text.len, &x->trace, &x->plan);
+	if (st == SL_OK)
+		st = sl_plan_check(&x->trace, &x->plan,
+			config->budget_bytes > 0 ? config->budget_bytes : x->plan.budget,
+			NULL);
+	if (st == SL_OK)
+		st = check_selects(x);
+	if (st == SL_E_NO || st == SL_E_FORMAT)
 		st = sl_fail_prefix(SL_E_FORMAT,
-			"%s does not fit this model and budget; re-plan with `sluice "
-			"plan`",
+			"%s does not fit this model, batch and budget; re-plan with "
+			"`sluice plan ... -o FILE`",
 			config->plan_path);
 out:
 	sl_buf_finish(&text);
@@ -166,6 +219,13 @@ sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *
 	return SL_OK;
 }
 
+int sl_machine_cores(void)
+{
+	int cores = sl_cpu_count();
+
+	return cores < SL_POOL_WIDTH_MAX ? cores : SL_POOL_WIDTH_MAX;
+}
+
 static sl_status open_tiers(struct sl_machine *m)
 {
 	for (uint32_t i = 0; i < m->n_tiers; i++) {
@@ -182,7 +242,7 @@ static sl_status open_tiers(struct sl_machine *m)
 
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
-	int width = config->threads > 0 ? config->threads : sl_cpu_count();
+	int width = config->threads > 0 ? config->threads : sl_machine_cores();
 
 	m->arena_bytes = sl_align_up(m->planned_peak, 4096);
 	SL_TRY(sl_pool_create(width, &m->pool));

@@ -38,6 +38,11 @@ SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m,
 /* The peak of `keep`, without tiers. */
 SL_NODISCARD sl_status sl_machine_unbudgeted_peak(
 	const struct sl_instance *x, uint64_t *out);
+/* Where the disk tier and scratch files go: the option, SLUICE_DISK, /var/tmp; "none"
+ * forbids the tier. */
+const char *sl_machine_disk_folder(const struct sl_session_config *config);
+/* Threads that run and seal unless told otherwise. */
+int sl_machine_cores(void);
 /* The budget that a stored plan was made for; 0: unlimited. */
 SL_NODISCARD sl_status sl_machine_stored_budget(const char *path, uint64_t *out);
 /* Trace and plan of an instance under the budget. */

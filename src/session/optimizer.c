@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/units.h"
 #include "graph/op.h"
+#include "memory/trace.h"
 #include "sluice/ops.h"
 
 /* What a slice's update is made of. */
@@ -186,6 +187,29 @@ bool sl_optimizer_slice_of(
 	return false;
 }
 
+/* Each slice is an operator and states; a graph of many millions would only be refused
+ * after minutes. */
+static sl_status check_slices(
+	const struct sl_graph *g, const sl_val *params, size_t n, int n_states)
+{
+	uint64_t slices = 0, bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sl_type *type = sl_val_type(g, params[i]);
+		uint64_t size = (uint64_t)sl_shape_count(&type->shape) *
+				sl_dtype_bytes(type->dtype);
+
+		bytes += size;
+		slices += size / SL_OPTIM_SLICE_BYTES + 1;
+	}
+	if (slices * (uint64_t)(n_states + 1) <= SL_TRACE_MAX_VALUES)
+		return SL_OK;
+	return SL_FAIL(SL_E_LIMIT,
+		"the model's parameters take %.1f TiB, more than a step can be planned "
+		"for; give a smaller model",
+		(double)bytes / 0x1p40);
+}
+
 sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config *config,
 	const sl_val *params, const sl_val *grads, size_t n)
 {
@@ -201,6 +225,7 @@ sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config
 								 : config->weight_decay},
 	};
 
+	SL_TRY(check_slices(g, params, n, o->n_states));
 	schedule.base = config->lr > 0 ? config->lr : 1e-3;
 	sl_graph_scope(g, "optimizer");
 	s.step = sl_state(

@@ -60,8 +60,9 @@ static sl_status add_tier(
 static sl_status add_tiers(struct sl_planner *p, const struct sl_session_config *config,
 	const struct sl_planner_device *device)
 {
-	uint64_t disk =
-		device->disk_bytes > 0 ? device->disk_bytes : p->unbudgeted_peak * 4;
+	uint64_t disk = device->disk_bytes > 0
+				? device->disk_bytes
+				: sl_align_up(p->unbudgeted_peak * 4, 4096);
 	bool no_disk =
 		config->disk_folder != NULL && strcmp(config->disk_folder, "none") == 0;
 
@@ -73,7 +74,7 @@ static sl_status add_tiers(struct sl_planner *p, const struct sl_session_config 
 						     : DEFAULT_LINK));
 	if (no_disk)
 		return SL_OK;
-	return add_tier(&p->trace, "disk", sl_align_up(disk, 4096),
+	return add_tier(&p->trace, "disk", disk,
 		device->disk_bytes_per_s > 0 ? device->disk_bytes_per_s : DEFAULT_DISK);
 }
 

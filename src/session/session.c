@@ -19,10 +19,9 @@ static sl_status open_data(struct sl_session *s)
 	char synthetic[SL_MODEL_SPEC_TEXT];
 	const char *spec =
 		c->data != NULL ? c->data : sl_model_synthetic(&s->model, synthetic);
+	const char *folder = sl_machine_disk_folder(c);
 	struct sl_data_opts opts = {
-		.scratch = c->disk_folder != NULL && strcmp(c->disk_folder, "none") != 0
-				   ? c->disk_folder
-				   : NULL,
+		.scratch = strcmp(folder, "none") != 0 ? folder : NULL,
 		.refuse_ram = c->budget_bytes > 0,
 		.context =
 			sl_model_is_tokens(&s->model) ? sl_model_sequence(&s->model) : 0,
@@ -35,6 +34,15 @@ static sl_status open_data(struct sl_session *s)
 	s->text = strncmp(spec, "text:", 5) == 0;
 	SL_TRY(sl_data_open(spec, &opts, &s->data));
 	return sl_prefetch_create(s->data, &s->prefetch);
+}
+
+static int64_t largest_split(const struct sl_data_info *info)
+{
+	int64_t most = 1;
+
+	for (int split = 0; split < SL_SPLIT_COUNT; split++)
+		most = info->count[split] > most ? info->count[split] : most;
+	return most;
 }
 
 static sl_status fit_model(struct sl_session *s)
@@ -51,6 +59,8 @@ static sl_status fit_model(struct sl_session *s)
 	s->seq = info->tokens ? info->sample.dim[0] : 0;
 	s->batch =
 		s->config.batch > 0 ? s->config.batch : sl_model_default_batch(&s->model);
+	if (s->batch > largest_split(info))
+		s->batch = largest_split(info);
 	if (!s->config.infer_only && info->count[SL_SPLIT_TRAIN] < 1)
 		return SL_FAIL(
 			SL_E_FORMAT, "%s holds no sample to train on", s->config.data);
@@ -114,6 +124,9 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 
 static sl_status open_session(struct sl_session *s)
 {
+	if (s->config.threads > SL_POOL_WIDTH_MAX)
+		return SL_FAIL(SL_E_USAGE, "--threads %d: there may be 1 to %d",
+			s->config.threads, SL_POOL_WIDTH_MAX);
 	SL_TRY(sl_optimizer_check(&s->config));
 	SL_TRY(sl_model_parse(s->config.model, &s->model));
 	SL_TRY(open_data(s));
@@ -122,7 +135,7 @@ static sl_status open_session(struct sl_session *s)
 		s->config.schedule.total = sl_session_total_steps(s);
 	SL_TRY(build_templates(s));
 	SL_TRY(alloc_io(s));
-	s->seal_threads = sl_cpu_count();
+	s->seal_threads = sl_machine_cores();
 	return sl_session_build(s, s->config.infer_only ? SL_EVAL : SL_TRAIN);
 }
 
@@ -192,16 +205,64 @@ out:
 	return st;
 }
 
+/* What will be written at the end must not fail only then. */
+static sl_status check_save(const struct sl_session *s)
+{
+	struct sl_fs_new probe = {.fd = -1};
+
+	if (s->config.save_path == NULL)
+		return SL_OK;
+	SL_TRY(sl_fs_new_begin(s->config.save_path, &probe));
+	sl_fs_new_cancel(&probe);
+	return SL_OK;
+}
+
+/* Choices that a person may not have meant. */
+static void note_choices(const struct sl_session *s)
+{
+	const struct sl_data_info *info = sl_data_info(s->data);
+	int64_t batch =
+		s->config.batch > 0 ? s->config.batch : sl_model_default_batch(&s->model);
+
+	if (s->config.infer_only)
+		return;
+	if (batch > info->count[SL_SPLIT_TRAIN])
+		sl_session_note(s,
+			"a batch of %lld is more than the %lld samples to train on; a "
+			"step takes them all",
+			(long long)batch, (long long)info->count[SL_SPLIT_TRAIN]);
+	if (s->config.eval && sl_data_eval_split(s->data) == SL_SPLIT_COUNT)
+		sl_session_note(s,
+			"no sample is held out: --eval looks at those of the training; "
+			"--valid 0.1 holds some out");
+}
+
+bool sl_session_stopped(const struct sl_session *s)
+{
+	return s->config.stop != NULL && *s->config.stop != 0;
+}
+
+static sl_status go_on(const struct sl_session *s)
+{
+	return sl_session_stopped(s)
+		       ? SL_FAIL(SL_E_INTERRUPTED, "interrupted before the first step")
+		       : SL_OK;
+}
+
 sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_events *events)
 {
 	enum sl_instance_id first = s->config.infer_only ? SL_EVAL : SL_TRAIN;
 
 	s->events = events != NULL ? *events : (struct sl_session_events){0};
+	note_choices(s);
+	SL_TRY(check_save(s));
+	SL_TRY(go_on(s));
 	SL_TRY(build_others(s));
 	if (s->config.plan_path != NULL && s->config.budget_bytes == 0)
 		SL_TRY(sl_machine_stored_budget(
 			s->config.plan_path, &s->config.budget_bytes));
 	SL_TRY(plan_instances(s));
+	SL_TRY(go_on(s));
 	SL_TRY(record_trace(s));
 	SL_TRY(sl_machine_start(&s->machine, &s->config));
 	for (uint32_t i = 0; i < s->machine.n_tiers; i++)

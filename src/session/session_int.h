@@ -54,6 +54,7 @@ struct sl_session {
 	struct sl_session_events events;
 	struct sl_step_io io;
 	int64_t step; /* done so far, over the life of the model */
+	int64_t saved_step; /* of the last checkpoint of this run; 0: none */
 	float *iter_ms; /* of this run */
 	size_t n_iters, cap_iters;
 };
@@ -61,6 +62,8 @@ struct sl_session {
 bool sl_instance_is_built(const struct sl_instance *x);
 /* Seals an instance that is wanted now for the first time. */
 SL_NODISCARD sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id);
+/* Whether the caller asked for the end. */
+bool sl_session_stopped(const struct sl_session *s);
 void sl_session_note(const struct sl_session *s, const char *fmt, ...) SL_PRINTF(2, 3);
 
 /* One run of an instance over s->io.request, with feeding and fetching (step.c). */

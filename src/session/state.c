@@ -72,7 +72,9 @@ sl_status sl_session_init_state(struct sl_session *s)
 	if (piece == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for a piece of state");
 	for (uint32_t v = 0; v < p->n_persistent && st == SL_OK; v++)
-		st = init_value(s, p, v, piece);
+		st = sl_session_stopped(s) ? SL_FAIL(SL_E_INTERRUPTED,
+						     "interrupted before the first step")
+					   : init_value(s, p, v, piece);
 	sl_free(piece);
 	return st;
 }

@@ -9,6 +9,7 @@
 #include "session/session_int.h"
 
 #define MAX_ITERS ((size_t)100000000)
+#define STEPS_MAX ((int64_t)1 << 62)
 
 static int64_t train_count(const struct sl_session *s)
 {
@@ -29,7 +30,11 @@ int64_t sl_session_total_steps(const struct sl_session *s)
 {
 	int64_t epochs = s->config.epochs > 0 ? s->config.epochs : 1;
 
-	return s->config.steps > 0 ? s->config.steps : epochs * sl_session_epoch_steps(s);
+	if (s->config.steps > 0)
+		return s->config.steps;
+	return epochs > STEPS_MAX / sl_session_epoch_steps(s)
+		       ? STEPS_MAX
+		       : epochs * sl_session_epoch_steps(s);
 }
 
 /* The samples of step (0, 1, ...): a function of the step alone, so resuming needs
@@ -127,23 +132,28 @@ static sl_status one_step(struct sl_session *s)
 	return SL_OK;
 }
 
+static sl_status save(struct sl_session *s)
+{
+	if (s->config.save_path == NULL || s->saved_step == s->step)
+		return SL_OK;
+	SL_TRY(sl_session_save(s, s->config.save_path));
+	s->saved_step = s->step;
+	return SL_OK;
+}
+
 static sl_status after_step(struct sl_session *s, struct sl_summary *out)
 {
 	bool last = s->step == sl_session_total_steps(s);
-	bool stop = s->config.stop != NULL && *s->config.stop != 0;
 
 	if (s->config.eval && (last || s->step % sl_session_epoch_steps(s) == 0) &&
-		!stop) {
+		!sl_session_stopped(s)) {
 		SL_TRY(sl_session_eval(s, &out->eval));
 		out->evaluated = true;
 		if (s->events.eval != NULL)
 			s->events.eval(s->events.ctx, &out->eval);
 	}
-	if (s->config.save_path == NULL)
-		return SL_OK;
-	if (last || stop ||
-		(s->config.save_every > 0 && s->step % s->config.save_every == 0))
-		return sl_session_save(s, s->config.save_path);
+	if (last || (s->config.save_every > 0 && s->step % s->config.save_every == 0))
+		return save(s);
 	return SL_OK;
 }
 
@@ -193,31 +203,39 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 	return sl_session_digest(s, out->digest);
 }
 
+/* Saves what this run has done; a run that did nothing leaves the last checkpoint alone.
+ */
+static sl_status interrupted(struct sl_session *s, int64_t first, struct sl_summary *out)
+{
+	bool saved = s->config.save_path != NULL && s->step > first;
+
+	if (saved)
+		SL_TRY(save(s));
+	SL_TRY(summarize(s, out));
+	return SL_FAIL(SL_E_INTERRUPTED, "interrupted after step %lld of %lld%s%s",
+		(long long)s->step, (long long)sl_session_total_steps(s),
+		saved ? "; continue with --resume " : "",
+		saved ? s->config.save_path : "");
+}
+
 sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 {
-	int64_t total = sl_session_total_steps(s);
+	int64_t total = sl_session_total_steps(s), first = s->step;
 
-	*out = (struct sl_summary){0};
+	*out = (struct sl_summary){.loss_first = NAN, .loss_last = NAN};
 	if (s->step >= total)
 		sl_session_note(s,
-			"the checkpoint has %lld steps already; --steps %lld asks for no "
-			"more",
+			"the checkpoint has %lld steps already; the %lld of this run ask "
+			"for no more, give more --steps or --epochs",
 			(long long)s->step, (long long)total);
 	while (s->step < total) {
+		if (sl_session_stopped(s))
+			return interrupted(s, first, out);
 		SL_TRY(one_step(s));
 		out->loss_last = s->io.loss;
 		if (s->n_iters == 1)
 			out->loss_first = s->io.loss;
 		SL_TRY(after_step(s, out));
-		if (s->config.stop != NULL && *s->config.stop != 0 && s->step < total) {
-			SL_TRY(summarize(s, out));
-			return SL_FAIL(SL_E_INTERRUPTED,
-				"interrupted after step %lld of %lld%s%s",
-				(long long)s->step, (long long)total,
-				s->config.save_path != NULL ? "; continue with --resume "
-							    : "",
-				s->config.save_path != NULL ? s->config.save_path : "");
-		}
 	}
 	return summarize(s, out);
 }

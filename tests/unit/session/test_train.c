@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session/session_int.h"
 
@@ -208,6 +209,30 @@ static void a_stop_ends_after_the_step_and_saves(void **state)
 	assert_string_equal(after.summary.digest, whole.summary.digest);
 }
 
+static void a_stop_before_the_first_step_saves_nothing(void **state)
+{
+	struct sl_session_config config = mlp;
+	struct sl_session *s = NULL;
+	struct sl_summary summary;
+
+	(void)state;
+	stop = 0;
+	config.stop = &stop;
+	config.save_path = sl_test_path("unstarted");
+	sl_assert_ok(sl_session_open(&config, &s));
+	sl_assert_ok(sl_session_prepare(s, NULL));
+	stop = 1;
+	sl_assert_fails(
+		sl_session_train(s, &summary), SL_E_INTERRUPTED, "after step 0 of");
+	sl_session_close(s);
+	assert_int_not_equal(access(config.save_path, F_OK), 0);
+	assert_true(isnan(summary.loss_first));
+	sl_assert_ok(sl_session_open(&config, &s));
+	sl_assert_fails(
+		sl_session_prepare(s, NULL), SL_E_INTERRUPTED, "before the first");
+	sl_session_close(s);
+}
+
 static void a_loss_that_is_not_finite_ends_the_run(void **state)
 {
 	struct sl_session_config config = mlp;
@@ -235,6 +260,7 @@ int main(void)
 		SL_TEST(frozen_parameters_stay_as_they_were),
 		SL_TEST(freezing_everything_is_refused),
 		SL_TEST(a_stop_ends_after_the_step_and_saves),
+		SL_TEST(a_stop_before_the_first_step_saves_nothing),
 		SL_TEST(a_loss_that_is_not_finite_ends_the_run),
 	};
 
