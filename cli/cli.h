@@ -27,10 +27,22 @@ struct cli_args {
 	const char *dtype, *loss;
 	int64_t threads;
 	const char *disk; /* DIR[:SIZE] */
+	double valid; /* negative: not given */
 	struct sl_planner_device planner;
 };
 
-enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_COUNT, CLI_REAL, CLI_SIZE, CLI_RATE, CLI_SEED };
+/* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */
+enum cli_kind {
+	CLI_FLAG,
+	CLI_TEXT,
+	CLI_COUNT,
+	CLI_REAL,
+	CLI_POSITIVE,
+	CLI_SIZE,
+	CLI_SIZE0,
+	CLI_RATE,
+	CLI_SEED
+};
 
 struct cli_option {
 	const char *name; /* without the dashes; one letter means -x */
@@ -52,6 +64,8 @@ struct cli_command {
 	const char *summary;
 	const char *examples; /* lines, each a command with its meaning after '#' */
 	const struct cli_options *const *groups; /* NULL-terminated */
+	bool ends_softly; /* the first signal asks for a clean end; else it ends at once
+			   */
 	sl_status (*run)(struct cli_args *args);
 };
 
@@ -90,6 +104,7 @@ struct cli_progress {
 	bool json, quiet, tty;
 	bool open_line; /* the cursor stands behind a line that will be renewed */
 	uint64_t budget_bytes;
+	int64_t first_step; /* of this run; 0: none yet */
 	double started_ms, last_ms; /* when training began and a line was last printed */
 };
 void cli_progress_init(struct cli_progress *p, const struct cli_args *args);

@@ -62,7 +62,7 @@ const struct cli_command cli_command_check = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.summary = "proves a plan sound, or names its first breach",
-	.examples = "  sluice check lenet5.trace lenet5.plan --budget 2MiB\n",
+	.examples = "  sluice check lenet5.trace lenet5.plan --budget 6MiB\n",
 	.groups = groups,
 	.run = run,
 };

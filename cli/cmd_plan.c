@@ -165,7 +165,7 @@ const struct cli_command cli_command_plan = {
 	.examples =
 		"  sluice plan resnet18 --batch 8 --budget 512MiB\n"
 		"  sluice plan gpt2:layers=4,width=256 --batch 8 --policy all --json\n"
-		"  sluice plan lenet5 --batch 64 --budget 2MiB -o lenet5.plan --record "
+		"  sluice plan lenet5 --batch 64 --budget 6MiB -o lenet5.plan --record "
 		"lenet5.trace\n",
 	.groups = groups,
 	.run = run,

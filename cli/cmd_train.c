@@ -2,16 +2,18 @@
 /* sluice train: the main job. */
 #include "report.h"
 
+#include <math.h>
+
 static sl_status run(struct cli_args *args)
 {
 	struct cli_progress progress;
-	struct sl_summary summary = {0};
+	struct sl_summary summary = {.loss_first = NAN, .loss_last = NAN};
 	sl_status st;
 
 	args->config.model = args->operands[0];
 	cli_progress_init(&progress, args);
 	st = cli_train(&args->config, &progress, &summary);
-	if ((st == SL_OK || st == SL_E_INTERRUPTED) && summary.steps > 0)
+	if (st == SL_OK || st == SL_E_INTERRUPTED)
 		SL_TRY(cli_report_summary(&summary, args->json));
 	return st;
 }
@@ -34,5 +36,6 @@ const struct cli_command cli_command_train = {
 		    "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --resume "
 		    "gpt.safetensors\n",
 	.groups = groups,
+	.ends_softly = true,
 	.run = run,
 };

@@ -58,6 +58,9 @@ static sl_status train(
 	if (l->lost)
 		st = SL_FAIL(SL_E_NOMEM, "no host memory for the list of losses");
 out:
+	/* The checkpoints are removed: there is nothing to continue with. */
+	if (st == SL_E_INTERRUPTED)
+		st = SL_FAIL(st, "interrupted; nothing is compared");
 	cli_progress_end(l->progress);
 	sl_session_close(s);
 	return st;
@@ -245,9 +248,10 @@ const struct cli_command cli_command_verify = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "trains with and without the budget and compares every bit",
-	.examples = "  sluice verify lenet5 --batch 64 --steps 20 --budget 2MiB\n"
+	.examples = "  sluice verify lenet5 --batch 64 --steps 20 --budget 5MiB\n"
 		    "  sluice verify gpt2:layers=4,width=256 --batch 8 --steps 20 --clip "
 		    "1 --budget 64MiB\n",
 	.groups = groups,
+	.ends_softly = true,
 	.run = run,
 };

@@ -2,6 +2,7 @@
 /* sluice: picks the command, maps its status to the exit code, prints its error once. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,20 @@ static void on_signal(int sig)
 	cli_stop = 1;
 }
 
-static void catch_signals(void)
+/* Nothing would be lost: there is no clean end to wait for. */
+static void on_signal_at_once(int sig)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	(void)sig;
+	_exit(sl_status_exit_code(SL_E_INTERRUPTED));
+}
+
+static void catch_signals(bool softly)
+{
+	/* Without SA_RESTART a line to a slow reader would be torn. */
+	struct sigaction action = {
+		.sa_handler = softly ? on_signal : on_signal_at_once,
+		.sa_flags = SA_RESTART,
+	};
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
@@ -50,11 +62,23 @@ static void catch_signals(void)
 	sigaction(SIGXFSZ, &action, NULL);
 }
 
+/* A descriptor that the caller closed would be given to the next file, and text for
+ * people would be printed into it. */
+static void keep_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+			_exit(sl_status_exit_code(SL_E_IO));
+}
+
 static int finish(const struct cli_command *c, sl_status st)
 {
+	bool lost = fflush(stdout) != 0 || ferror(stdout) != 0;
+
+	if (st == SL_OK && lost)
+		st = SL_FAIL(SL_E_WRITE, "cannot write to standard output");
 	if (st == SL_OK)
 		return 0;
-	fflush(stdout);
 	if (st != SL_E_INTERRUPTED || sl_last_error()[0] != '\0')
 		fprintf(stderr, "sluice%s%s: %s\n", c != NULL ? " " : "",
 			c != NULL ? c->name : "", sl_last_error());
@@ -81,18 +105,19 @@ int main(int argc, char **argv)
 {
 	const struct cli_command *c;
 
-	catch_signals();
+	keep_standard_files();
+	catch_signals(false);
 	if (argc < 2) {
 		cli_help_all(stderr);
 		return sl_status_exit_code(SL_E_USAGE);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("sluice " SLUICE_VERSION);
-		return 0;
+		return finish(NULL, SL_OK);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		cli_help_all(stdout);
-		return 0;
+		return finish(NULL, SL_OK);
 	}
 	c = cli_command_find(argv[1]);
 	if (c == NULL)
@@ -100,5 +125,6 @@ int main(int argc, char **argv)
 			SL_FAIL(SL_E_USAGE,
 				"there is no command '%s'; `sluice help` lists them",
 				argv[1]));
+	catch_signals(c->ends_softly);
 	return finish(c, run(c, argc - 2, argv + 2));
 }

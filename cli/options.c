@@ -11,6 +11,9 @@
 	{ \
 		name, value, CLI_##kind, offsetof(struct cli_args, field), help \
 	}
+#define REAL_MAX 1e30
+#define SIZE_LARGEST ((uint64_t)1 << 60)
+
 #define ROWS(array) \
 	{ \
 		array, sizeof(array) / sizeof(array[0]) \
@@ -26,10 +29,10 @@ static const struct cli_option model_rows[] = {
 	ROW("epochs", "N", COUNT, config.epochs, "passes over the data (default: 1)"),
 	ROW("optim", "NAME", TEXT, config.optim,
 		"sgd momentum adam adamw (default: adamw)"),
-	ROW("lr", "X", REAL, config.lr, "learning rate (default: 0.001)"),
+	ROW("lr", "X", POSITIVE, config.lr, "learning rate (default: 0.001)"),
 	ROW("weight-decay", "X", REAL, config.weight_decay,
 		"default: 0.01 for adamw, else 0"),
-	ROW("clip", "X", REAL, config.clip,
+	ROW("clip", "X", POSITIVE, config.clip,
 		"largest global gradient norm (default: none)"),
 	ROW("schedule", "NAME", TEXT, schedule,
 		"constant step cosine (default: constant)"),
@@ -45,7 +48,8 @@ static const struct cli_option model_rows[] = {
 	ROW("threads", "N", COUNT, threads, "width of running (default: all cores)"),
 	ROW("no-dropout", NULL, FLAG, config.no_dropout, "dropout off"),
 	ROW("augment", NULL, FLAG, config.augment, "flip and crop images by seed"),
-	ROW("valid", "X", REAL, config.valid_ratio, "part of the samples to hold out"),
+	ROW("valid", "X", REAL, valid,
+		"part of the samples to hold out (default: 0.1 of a text, else 0)"),
 	ROW("eval", NULL, FLAG, config.eval, "evaluate after each epoch"),
 	ROW("eval-steps", "N", COUNT, config.eval_steps, "at most N batches each time"),
 	ROW("allow-nan", NULL, FLAG, config.allow_nan,
@@ -62,7 +66,7 @@ const struct cli_options cli_model_options = ROWS(model_rows);
 static const struct cli_option memory_rows[] = {
 	ROW("budget", "SIZE", SIZE, config.budget_bytes,
 		"hard cap of device memory (default: none)"),
-	ROW("host", "SIZE", SIZE, config.host_bytes, "host tier (default: 0)"),
+	ROW("host", "SIZE", SIZE0, config.host_bytes, "host tier (default: 0)"),
 	ROW("disk", "DIR[:SIZE]", TEXT, disk,
 		"disk tier; `none` forbids it (default: $SLUICE_DISK, else /var/tmp)"),
 	ROW("policy", "NAME", TEXT, config.policy, "see `sluice list policies`"),
@@ -90,10 +94,10 @@ static const struct cli_option *find_row(
 	return NULL;
 }
 
-/* The option with the longest common beginning, for the hint. */
+/* The option with the longest common beginning, for the hint; NULL: none is near. */
 static const char *nearest(const struct cli_command *c, const char *name)
 {
-	const char *best = "help";
+	const char *best = NULL;
 	size_t best_len = 1;
 
 	for (size_t g = 0; c->groups[g] != NULL; g++) {
@@ -112,23 +116,46 @@ static const char *nearest(const struct cli_command *c, const char *name)
 	return best;
 }
 
-static sl_status store_number(const struct cli_option *row, const char *text, void *to)
+static sl_status store_count(const struct cli_option *row, const char *text, int64_t *to)
 {
 	int64_t count;
+
+	if (sl_i64_parse(text, &count) != SL_OK || count < 1 || count > INT32_MAX)
+		return SL_FAIL(SL_E_USAGE,
+			"--%s '%s' is not a whole number of 1 or more, at most %d",
+			row->name, text, INT32_MAX);
+	*to = count;
+	return SL_OK;
+}
+
+static sl_status store_real(const struct cli_option *row, const char *text, double *to)
+{
+	bool positive = row->kind == CLI_POSITIVE;
 	double real;
 
-	if (row->kind == CLI_REAL) {
-		if (sl_f64_parse(text, &real) != SL_OK || real < 0 || real > 1e30)
-			return SL_FAIL(SL_E_USAGE,
-				"--%s %s is not a number of zero or more, such as 0.001",
-				row->name, text);
-		*(double *)to = real;
-		return SL_OK;
-	}
-	if (sl_i64_parse(text, &count) != SL_OK || count < 1 || count > INT32_MAX)
-		return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number of 1 or more",
+	if (sl_f64_parse(text, &real) != SL_OK || real < 0 || real > REAL_MAX ||
+		(positive && !(real > 0)))
+		return SL_FAIL(SL_E_USAGE,
+			"--%s '%s' is not a number %s, at most 1e30, such as 0.001",
+			row->name, text, positive ? "above zero" : "of zero or more");
+	*to = real;
+	return SL_OK;
+}
+
+static sl_status store_size(const struct cli_option *row, const char *text, uint64_t *to)
+{
+	uint64_t size;
+
+	SL_TRY(sl_size_parse(row->name, text, &size));
+	if (size > SIZE_LARGEST)
+		return SL_FAIL(SL_E_USAGE, "--%s %s is over 2^60 bytes (1048576 TiB)",
 			row->name, text);
-	*(int64_t *)to = count;
+	if (size == 0 && row->kind == CLI_SIZE)
+		return SL_FAIL(SL_E_USAGE,
+			"--%s %s leaves nothing; give a size above zero, or leave "
+			"--%s out",
+			row->name, text, row->name);
+	*to = size;
 	return SL_OK;
 }
 
@@ -146,20 +173,32 @@ static sl_status store(
 		return text[0] != '\0' ? SL_OK
 				       : SL_FAIL(SL_E_USAGE, "--%s is empty", row->name);
 	case CLI_SIZE:
-		SL_TRY(sl_size_parse(row->name, text, to));
-		return SL_OK;
+	case CLI_SIZE0:
+		return store_size(row, text, to);
 	case CLI_RATE:
 		return sl_rate_parse(row->name, text, to);
 	case CLI_SEED:
 		if (sl_u64_parse(text, to) != SL_OK)
-			return SL_FAIL(SL_E_USAGE, "--%s %s is not a whole number",
+			return SL_FAIL(SL_E_USAGE,
+				"--%s '%s' is not a whole number from 0 to 2^64 - 1",
 				row->name, text);
 		return SL_OK;
 	case CLI_COUNT:
+		return store_count(row, text, to);
 	case CLI_REAL:
-		return store_number(row, text, to);
+	case CLI_POSITIVE:
+		return store_real(row, text, to);
 	}
 	return SL_OK;
+}
+
+static sl_status fail_option(const struct cli_command *c, const char *word)
+{
+	const char *hint = nearest(c, word + (word[1] == '-' ? 2 : 1));
+
+	return SL_FAIL(SL_E_USAGE, "%s is not an option of %s%s%s%s", word, c->name,
+		hint != NULL ? "; did you mean --" : "", hint != NULL ? hint : "",
+		hint != NULL ? "?" : "");
 }
 
 static sl_status parse_option(
@@ -172,9 +211,7 @@ static sl_status parse_option(
 	const struct cli_option *row = find_row(c, name, len);
 
 	if (row == NULL || (len == 1) != (word[1] != '-'))
-		return SL_FAIL(SL_E_USAGE,
-			"%s is not an option of %s; did you mean --%s?", word, c->name,
-			nearest(c, name));
+		return fail_option(c, word);
 	if (row->kind == CLI_FLAG) {
 		if (equals != NULL)
 			return SL_FAIL(SL_E_USAGE, "--%s takes no value", row->name);
@@ -194,6 +231,7 @@ sl_status cli_parse(
 {
 	args->config.weight_decay = -1;
 	args->config.schedule.gamma = 0.1;
+	args->valid = -1;
 	for (int i = 0; i < argc; i++) {
 		if (argv[i][0] == '-' && argv[i][1] != '\0') {
 			SL_TRY(parse_option(c, &i, argc, argv, args));
@@ -221,9 +259,11 @@ static sl_status settle_disk(struct cli_args *args)
 	args->config.disk_folder = args->disk;
 	if (colon == NULL)
 		return SL_OK;
-	SL_TRY(sl_size_parse("disk DIR:SIZE", colon + 1, &args->config.disk_bytes));
-	if ((size_t)(colon - args->disk) >= sizeof(folder))
-		return SL_FAIL(SL_E_USAGE, "--disk: the folder's name is too long");
+	SL_TRY(store_size(&(struct cli_option){.name = "disk", .kind = CLI_SIZE},
+		colon + 1, &args->config.disk_bytes));
+	if (colon == args->disk || (size_t)(colon - args->disk) >= sizeof(folder))
+		return SL_FAIL(SL_E_USAGE, "--disk %.80s: the folder's name is %s",
+			args->disk, colon == args->disk ? "empty" : "too long");
 	memcpy(folder, args->disk, (size_t)(colon - args->disk));
 	args->config.disk_folder = folder;
 	return SL_OK;
@@ -272,12 +312,14 @@ sl_status cli_settle(struct cli_args *args)
 	if (c->plan_path != NULL && c->policy != NULL)
 		return SL_FAIL(
 			SL_E_USAGE, "--plan FILE brings its policy; leave --policy out");
-	if (c->budget_bytes == 0 && (c->host_bytes > 0 || args->disk != NULL))
+	if (c->budget_bytes == 0 && c->plan_path == NULL &&
+		(c->host_bytes > 0 || args->disk != NULL))
 		return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without "
 					   "one nothing leaves the device");
-	if (c->valid_ratio >= 1)
+	if (args->valid >= 1)
 		return SL_FAIL(SL_E_USAGE,
-			"--valid %g holds everything out; give less than 1",
-			c->valid_ratio);
+			"--valid %g holds everything out; give less than 1", args->valid);
+	/* In a session 0 is the default and a negative share is none. */
+	c->valid_ratio = args->valid < 0 ? 0 : args->valid > 0 ? args->valid : -1;
 	return SL_OK;
 }

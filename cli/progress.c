@@ -18,6 +18,7 @@
 #define TTY_MS 100.0 /* between renewals of the line */
 #define PIPE_MS 2000.0 /* between plain lines */
 #define BAR 10
+#define MAX_HOURS 100000
 
 static double now_ms(void)
 {
@@ -37,10 +38,13 @@ static void bar_text(uint64_t used, uint64_t budget, char bar[BAR + 1])
 static void time_left(
 	const struct cli_progress *p, const struct sl_step_report *r, char text[32])
 {
-	double s = (now_ms() - p->started_ms) / 1e3 / (double)r->step *
-		   (double)(r->steps - r->step);
+	/* A resumed run has not done all of its steps itself. */
+	double s = (now_ms() - p->started_ms) / 1e3 /
+		   (double)(r->step - p->first_step + 1) * (double)(r->steps - r->step);
 
-	if (s >= 3600)
+	if (s >= 3600 * MAX_HOURS)
+		snprintf(text, 32, "over %dh left", MAX_HOURS);
+	else if (s >= 3600)
 		snprintf(text, 32, "%dh%02dm left", (int)(s / 3600),
 			(int)fmod(s / 60, 60));
 	else if (s >= 60)
@@ -72,6 +76,9 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 {
 	struct cli_progress *p = ctx;
 	double now = now_ms();
+
+	if (p->first_step == 0)
+		p->first_step = r->step;
 	bool last = r->step == r->steps;
 	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1];
 

@@ -2,6 +2,8 @@
 /* Running a session for a command and telling how it went. */
 #include "report.h"
 
+#include <math.h>
+
 #include "base/json.h"
 #include "base/units.h"
 
@@ -66,8 +68,14 @@ sl_status cli_report_summary(const struct sl_summary *s, bool json)
 
 	if (json)
 		return summary_json(s);
-	printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n",
-		(long long)s->steps, s->loss_first, s->loss_last, s->iter_ms_median);
+	if (s->digest[0] == '\0')
+		return SL_OK; /* interrupted before there was anything to tell */
+	if (isnan(s->loss_first) && isnan(s->loss_last))
+		printf("%lld steps, none of them in this run\n", (long long)s->steps);
+	else
+		printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n",
+			(long long)s->steps, s->loss_first, s->loss_last,
+			s->iter_ms_median);
 	printf("memory: peak %s%s%s, policy %s\n",
 		sl_size_print(s->peak_device_bytes, peak),
 		s->budget_bytes > 0 ? " of " : "",
