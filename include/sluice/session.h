@@ -104,8 +104,10 @@ SL_NODISCARD sl_status sl_session_open(
  * op. */
 SL_NODISCARD sl_status sl_session_prepare(
 	struct sl_session *s, const struct sl_session_events *events);
-/* SL_E_INTERRUPTED after a stop (checkpoint written if asked for), SL_E_NUMERIC on NaN or
- * infinity. */
+/* SL_E_INTERRUPTED after a stop (checkpoint written if asked for and a step was done; the
+ * summary is filled), SL_E_NUMERIC on NaN or infinity. Losses are NaN if no step was
+ * done.
+ */
 SL_NODISCARD sl_status sl_session_train(struct sl_session *s, struct sl_summary *out);
 /* Runs the evaluation program over the held-out samples. */
 SL_NODISCARD sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out);
