@@ -13,24 +13,24 @@ static uint64_t align_of(uint64_t bytes)
 	return bytes < BLOCK_BYTES ? LINE_BYTES : BLOCK_BYTES;
 }
 
-static sl_status add_bounce(struct sl_trace *t, bool tiers)
+/* Also there without tiers: a budget of the unbudgeted peak then holds the same plan. */
+static sl_status add_bounce(struct sl_trace *t)
 {
-	return sl_trace_add_value(
-		t, &(struct sl_trace_value){
-			   .bytes = tiers ? SL_BOUNCE_BYTES : LINE_BYTES,
-			   .align = tiers ? BLOCK_BYTES : LINE_BYTES,
-			   .alias = SL_NO_ID,
-			   .cls = SL_CLASS_CONST,
-			   .immovable = tiers,
-			   .name = "bounce",
-		   });
+	return sl_trace_add_value(t, &(struct sl_trace_value){
+					     .bytes = SL_BOUNCE_BYTES,
+					     .align = BLOCK_BYTES,
+					     .alias = SL_NO_ID,
+					     .cls = SL_CLASS_CONST,
+					     .immovable = true,
+					     .name = "bounce",
+				     });
 }
 
-static sl_status add_values(const struct sl_program *p, bool tiers, struct sl_trace *t)
+static sl_status add_values(const struct sl_program *p, struct sl_trace *t)
 {
 	for (uint32_t i = 0; i < p->n_storages; i++) {
 		if (i == p->n_persistent) {
-			SL_TRY(add_bounce(t, tiers));
+			SL_TRY(add_bounce(t));
 			continue;
 		}
 		SL_TRY(sl_trace_add_value(
@@ -89,7 +89,7 @@ sl_status sl_program_trace(const struct sl_program *p,
 
 	for (uint32_t i = 0; i < n_tiers; i++)
 		SL_TRY_OUT(add_tier(&tiers[i], i + 1, &t));
-	SL_TRY_OUT(add_values(p, n_tiers > 0, &t));
+	SL_TRY_OUT(add_values(p, &t));
 	for (uint32_t i = 0; i < p->n_ops; i++)
 		SL_TRY_OUT(add_op(&p->ops[i], &t));
 	SL_TRY_OUT(sl_trace_check(&t));

@@ -70,8 +70,7 @@ static sl_status add_storage(struct sealer *s, uint32_t value, uint32_t *out)
 	return SL_OK;
 }
 
-/* Its bytes depend on the tiers, so the trace decides them; the id is the same either
- * way. */
+/* Its bytes are the tiers' business, so the trace states them. */
 static sl_status add_bounce(struct sl_program *p)
 {
 	if (sl_grow((void **)&p->storages, &p->cap_storages, (size_t)p->n_storages + 1,

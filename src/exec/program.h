@@ -67,8 +67,7 @@ struct sl_program_tier {
 
 /*
  * The trace of one step; storage ids are its value ids. Storage n_persistent is the
- * bounce buffer of the tiers: immovable, SL_BOUNCE_BYTES where there are tiers and 64
- * bytes where there are none.
+ * bounce buffer of the tiers: immovable, SL_BOUNCE_BYTES.
  */
 #define SL_BOUNCE_BYTES 8192u
 SL_NODISCARD sl_status sl_program_trace(const struct sl_program *p,
