@@ -25,6 +25,24 @@ refuses 2 "save" "save-every without save" train $small --save-every 1
 refuses 2 "operand" "no model" train
 refuses 2 "budget" "tiers without a budget" train $small --host 1MiB
 
+# Numbers that would not mean what they say.
+tiny="mlp:sizes=16-8-4 --batch 4 --steps 2"
+for zero in "--lr 0" "--lr 1e-400" "--clip 0" "--budget 0" "--lr nan" "--lr inf" "--lr 1e400" "--lr 1,5" \
+	"--threads 1000" "--threads 0" "--batch 9223372036854775808" "--seed -1" "--seed 18446744073709551616" \
+	"--valid 1" "--budget 16777216TiB" "--budget 18446744073709551615" "--budget 1GiB --host 2000000TiB" \
+	"--budget 1GiB --disk :1GiB" "--budget 1GiB --disk /var/tmp:0" "--budget 1GiB --disk /var/tmp:1KiB"; do
+	refuses 2 "${zero%% *}\|--host\|--disk\|disk tier\|not a size" "$zero" train $tiny $zero
+done
+refuses 2 "^sluice train: --loss is not an option of train$" "no hint where none is near" train lenet5 --loss mse
+works "the largest seed" train $tiny --seed 18446744073709551615 --lr 0.5
+works "a batch larger than the data" train $tiny --batch 2147483647
+grep -q "more than the 1024 samples" "$work/err" && ok "is told" || not_ok "is told"
+works "an evaluation without held-out samples" train $tiny --eval
+grep -q "no sample is held out" "$work/err" && ok "is told" || not_ok "is told"
+refuses 4 "smaller model" "a model beyond every machine is refused at once" \
+	train gpt2:vocab=16777216,width=65536,layers=1024 --batch 1 --steps 1
+refuses 2 "?\[31m" "control characters do not reach the terminal" train $'mlp:\e[31m'
+
 # Files that are missing or hurt.
 refuses 4 "dataset-fashion-mnist" "a missing folder of images" train lenet5 --data idx:$work/none
 refuses 4 "" "a missing text" train gpt2:layers=1,width=64 --data text:$work/none.txt
@@ -56,7 +74,11 @@ grep -q belady "$work/out" && ok "the table is there" || not_ok "the table is th
 run plan lenet5 --batch 64 --budget 1GiB --json
 tight="lenet5 --batch 64 --steps 3 --budget $(field least_budget_bytes)"
 refuses 2 "RAM" "tmpfs as the disk tier" train $tight --disk /dev/shm
-refuses 4 "" "a disk folder that is not there" train $tight --disk $work/none
+refuses 4 "SLUICE_DISK" "a disk folder that is not there" train $tight --disk $work/none
+refuses 4 "no folder" "a disk folder that is a file" train $tight --disk $work/noise
+printf '1,2,0\n3,4,1\n' >"$work/two.csv"
+SLUICE_DISK=$work/none refuses 6 "SLUICE_DISK" "scratch files in a folder that is not there" train mlp --data csv:$work/two.csv
+refuses 3 "disk" "a disk tier capped below what is needed" train $tight --disk /var/tmp:4KiB
 refuses 3 "" "no disk tier at all" train $tight --disk none
 
 # Checkpoints: the last good one stays.
@@ -66,6 +88,15 @@ refuses 7 "lr" "a loss that is not finite" train lenet5 --batch 8 --steps 50 --o
 [ "$(sha256sum <"$work/good.safetensors")" = "$before" ] && ok "the checkpoint before it is intact" ||
 	not_ok "the checkpoint before it is intact"
 refuses 6 "" "a checkpoint in a folder that is not there" train $small --save $work/none/a.safetensors
+began=$SECONDS
+refuses 6 "folder" "and it is found before the first step" train $small --steps 100000000 --save $work/none/a.safetensors
+[ $((SECONDS - began)) -lt 60 ] && [ ! -s "$work/out" ] && ok "nothing was trained" || not_ok "nothing was trained"
+refuses 6 "regular file" "a device as the checkpoint" train $small --save /dev/full
+mkfifo "$work/fifo"
+refuses 6 "regular file" "a pipe as the checkpoint" train $small --save $work/fifo
+for option in "--resume $work/fifo" "--data idx:$work/fifo" "--budget 8MiB --plan $work/fifo" "--resume /dev/zero"; do
+	refuses 4 "" "no regular file: ${option##* }" train $small $option
+done
 cp "$work/good.safetensors" "$work/cut.safetensors"
 truncate -s -100 "$work/cut.safetensors"
 refuses 4 "cut" "a truncated checkpoint" train $small --resume $work/cut.safetensors
@@ -81,7 +112,21 @@ refuses 4 "" "a checkpoint of another model" train mlp --batch 8 --steps 3 --res
 [ $? = 6 ] && ok "a full disk under a checkpoint" || not_ok "a full disk under a checkpoint"
 [ "$(sha256sum <"$work/good.safetensors")" = "$before" ] && ok "and the old checkpoint is intact" ||
 	not_ok "and the old checkpoint is intact"
+(ulimit -n 8; "$sluice" train $small --data csv:$work/two.csv --save "$work/n" >"$work/out" 2>"$work/err")
+grep -q "ulimit -n\|samples of" "$work/err" && ok "few descriptors" || not_ok "few descriptors"
 [ -z "$(find "$work" -maxdepth 1 -name '*.tmp*' -o -maxdepth 1 -name '.*.safetensors*')" ] &&
 	ok "no temporary file is left" || not_ok "no temporary file is left"
+
+# Standard output that takes nothing, or is not there.
+for command in "list models" "help" "train --help" "--version" "plan lenet5 --batch 8" "train $tiny" "train $tiny --json" \
+	"infer mlp --input csv:$work/two.csv" "verify $tiny --budget 16KiB"; do
+	"$sluice" $command >/dev/full 2>"$work/err"
+	full=$?
+	"$sluice" $command >&- 2>"$work/err"
+	[ "$full $?" = "6 6" ] && grep -q "standard output" "$work/err" && ok "lost output: $command" ||
+		not_ok "lost output: $command"
+done
+"$sluice" train $tight --save "$work/closed.safetensors" >&- 2>&- <&-
+works "a run without standard files wrote a good checkpoint" train lenet5 --batch 64 --steps 4 --resume $work/closed.safetensors
 
 finish
