@@ -109,7 +109,7 @@ static bool is_blind(double lse)
  * -inf. */
 static double probabilities(const struct sl_call *c, const struct row *r, double *p)
 {
-	double most = -INFINITY;
+	double most = -HUGE_VAL;
 	double sum = 0;
 	bool nan = false;
 

@@ -55,7 +55,7 @@ struct row {
 
 static void softmax_row(const struct sl_call *c, const struct row *r)
 {
-	double most = -INFINITY;
+	double most = -HUGE_VAL;
 	double sum = 0;
 
 	for (int64_t k = 0; k < r->n; k++)
@@ -70,7 +70,7 @@ static void softmax_row(const struct sl_call *c, const struct row *r)
 
 static void log_softmax_row(const struct sl_call *c, const struct row *r)
 {
-	double most = -INFINITY;
+	double most = -HUGE_VAL;
 	double sum = 0;
 
 	for (int64_t k = 0; k < r->n; k++)

@@ -222,7 +222,7 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 {
 	int64_t total = sl_session_total_steps(s), first = s->step;
 
-	*out = (struct sl_summary){.loss_first = NAN, .loss_last = NAN};
+	*out = (struct sl_summary){.loss_first = (double)NAN, .loss_last = (double)NAN};
 	if (s->step >= total)
 		sl_session_note(s,
 			"the checkpoint has %lld steps already; the %lld of this run ask "
