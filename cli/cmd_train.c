@@ -7,7 +7,7 @@
 static sl_status run(struct cli_args *args)
 {
 	struct cli_progress progress;
-	struct sl_summary summary = {.loss_first = NAN, .loss_last = NAN};
+	struct sl_summary summary = {.loss_first = (double)NAN, .loss_last = (double)NAN};
 	sl_status st;
 
 	args->config.model = args->operands[0];
