@@ -26,8 +26,22 @@ struct sl_planner {
 	char failure[1024];
 };
 
+static bool names_model(const char *operand)
+{
+	const char *name, *help;
+
+	for (size_t i = 0; (name = sl_model_at(i, &help)) != NULL; i++)
+		if (strlen(name) == strcspn(operand, ":") &&
+			strncmp(operand, name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
+/* A file beside us that is called like a model does not hide it; ./NAME is the file. */
 static bool names_file(const char *operand)
 {
+	if (names_model(operand))
+		return false;
 	return strchr(operand, '/') != NULL || access(operand, F_OK) == 0;
 }
 

@@ -156,13 +156,24 @@ sl_status sl_session_open(const struct sl_session_config *config, struct sl_sess
 	return SL_OK;
 }
 
+static sl_status build_tail(struct sl_session *s)
+{
+	sl_status st = sl_session_build(s, SL_TRAIN_TAIL);
+
+	return st == SL_OK ? st
+			   : sl_fail_prefix(st,
+				     "the last step of an epoch has %lld samples (choose "
+				     "another --batch)",
+				     (long long)batch_of(s, SL_TRAIN_TAIL));
+}
+
 /* Instances that the run will come to. */
 static sl_status build_others(struct sl_session *s)
 {
 	int64_t epoch = sl_session_epoch_steps(s);
 
 	if (!s->config.infer_only && sl_session_total_steps(s) >= epoch)
-		SL_TRY(sl_session_build(s, SL_TRAIN_TAIL));
+		SL_TRY(build_tail(s));
 	if (!s->config.infer_only && !s->config.eval)
 		return SL_OK;
 	SL_TRY(sl_session_build(s, SL_EVAL));

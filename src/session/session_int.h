@@ -55,8 +55,9 @@ struct sl_session {
 	struct sl_step_io io;
 	int64_t step; /* done so far, over the life of the model */
 	int64_t saved_step; /* of the last checkpoint of this run; 0: none */
-	float *iter_ms; /* of this run */
+	float *iter_ms; /* of this run, of every iter_stride-th step */
 	size_t n_iters, cap_iters;
+	uint64_t n_steps, iter_stride; /* a power of two; 0 is 1 */
 };
 
 bool sl_instance_is_built(const struct sl_instance *x);

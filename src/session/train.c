@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "session/session_int.h"
 
-#define MAX_ITERS ((size_t)100000000)
+#define MAX_ITERS ((size_t)1 << 16)
 #define STEPS_MAX ((int64_t)1 << 62)
 
 static int64_t train_count(const struct sl_session *s)
@@ -66,8 +66,18 @@ static struct sl_data_request first_part(
 	return r;
 }
 
+/* Times of every stride-th step: a run of any length needs little memory for its median.
+ */
 static sl_status note_time(struct sl_session *s, double ms)
 {
+	if (s->n_steps++ & (s->iter_stride > 0 ? s->iter_stride - 1 : 0))
+		return SL_OK;
+	if (s->n_iters == MAX_ITERS) {
+		for (size_t i = 0; i < MAX_ITERS / 2; i++)
+			s->iter_ms[i] = s->iter_ms[2 * i];
+		s->n_iters = MAX_ITERS / 2;
+		s->iter_stride = s->iter_stride > 0 ? 2 * s->iter_stride : 2;
+	}
 	if (sl_grow((void **)&s->iter_ms, &s->cap_iters, s->n_iters + 1,
 		    sizeof(*s->iter_ms), MAX_ITERS) < 0)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the times of %zu steps",
@@ -233,7 +243,7 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 			return interrupted(s, first, out);
 		SL_TRY(one_step(s));
 		out->loss_last = s->io.loss;
-		if (s->n_iters == 1)
+		if (s->step == first + 1)
 			out->loss_first = s->io.loss;
 		SL_TRY(after_step(s, out));
 	}
