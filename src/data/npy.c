@@ -16,6 +16,7 @@
 
 #define PATH_LIMIT 4096
 #define SUFFIX ".npy"
+#define LABELS_AT_ONCE 4096
 
 struct npy_file {
 	struct sl_buf path;
@@ -122,33 +123,54 @@ static sl_status open_labels(struct npy *n)
 	return SL_OK;
 }
 
-static sl_status read_label(const struct npy *n, int64_t index, int64_t *out)
+static int64_t load_label(const struct npy *n, const unsigned char *p)
 {
-	size_t bytes = sl_dtype_bytes(n->y.npy.dtype);
 	int64_t v = 0;
 
 	/* Little-endian: a narrower label lies in the low bytes. */
-	SL_TRY(sl_fs_pread(n->y.fd, n->y.path.data, &v, bytes,
-		n->y.npy.base + (uint64_t)index * bytes));
-	*out = n->y.npy.dtype == SL_I32 ? (int32_t)v : v;
-	return SL_OK;
+	memcpy(&v, p, sl_dtype_bytes(n->y.npy.dtype));
+	return n->y.npy.dtype == SL_I32 ? (int32_t)v : v;
+}
+
+static sl_status read_labels(
+	const struct npy *n, int64_t index, int64_t count, unsigned char *out)
+{
+	size_t bytes = sl_dtype_bytes(n->y.npy.dtype);
+
+	return sl_fs_pread(n->y.fd, n->y.path.data, out, (size_t)count * bytes,
+		n->y.npy.base + (uint64_t)index * bytes);
+}
+
+static sl_status check_label(
+	const struct npy *n, const struct sl_data_opts *o, int64_t index, int64_t v)
+{
+	if (v >= 0 && v <= INT32_MAX && (o->classes <= 0 || v < o->classes))
+		return SL_OK;
+	return SL_FAIL(SL_E_FORMAT,
+		"%s: label %lld of sample %lld; expected 0 to %lld; give the model more "
+		"classes (classes=, an mlp the last of sizes=)",
+		n->y.path.data, (long long)v, (long long)index,
+		o->classes > 0 ? (long long)o->classes - 1 : (long long)INT32_MAX);
 }
 
 static sl_status check_labels(
 	struct npy *n, const struct sl_data_opts *o, int64_t *largest)
 {
-	for (int64_t i = 0; i < n->y.npy.shape.dim[0]; i++) {
-		int64_t v = 0;
-		SL_TRY(read_label(n, i, &v));
-		if (v < 0 || v > INT32_MAX || (o->classes > 0 && v >= o->classes))
-			return SL_FAIL(SL_E_FORMAT,
-				"%s: label %lld of sample %lld; expected 0 to %lld; give "
-				"the model more classes (classes=, an mlp the last of "
-				"sizes=)",
-				n->y.path.data, (long long)v, (long long)i,
-				o->classes > 0 ? (long long)o->classes - 1
-					       : (long long)INT32_MAX);
-		*largest = v > *largest ? v : *largest;
+	unsigned char piece[8 * LABELS_AT_ONCE];
+	size_t bytes = sl_dtype_bytes(n->y.npy.dtype);
+	int64_t total = n->y.npy.shape.dim[0];
+
+	for (int64_t first = 0; first < total; first += LABELS_AT_ONCE) {
+		int64_t left = total - first;
+		int64_t count = left < LABELS_AT_ONCE ? left : LABELS_AT_ONCE;
+
+		SL_TRY(read_labels(n, first, count, piece));
+		for (int64_t i = 0; i < count; i++) {
+			int64_t v = load_label(n, piece + (size_t)i * bytes);
+
+			SL_TRY(check_label(n, o, first + i, v));
+			*largest = v > *largest ? v : *largest;
+		}
 	}
 	return SL_OK;
 }
@@ -192,6 +214,7 @@ static sl_status npy_read(
 	struct npy *n = d->own;
 	int64_t index = p->index;
 	size_t width = sl_dtype_bytes(n->x.npy.dtype);
+	unsigned char label[8];
 	float *value = x;
 
 	if (p->split == SL_SPLIT_VALID)
@@ -205,7 +228,9 @@ static sl_status npy_read(
 				"%s: element %zu of sample %lld is not a finite f32",
 				n->x.path.data, i, (long long)index);
 	}
-	return read_label(n, index, y);
+	SL_TRY(read_labels(n, index, 1, label));
+	*y = load_label(n, label);
+	return SL_OK;
 }
 
 static void npy_close(struct sl_data *d)
