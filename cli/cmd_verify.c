@@ -56,7 +56,10 @@ static sl_status train(
 	SL_TRY_OUT(sl_session_prepare(s, &events));
 	SL_TRY_OUT(sl_session_train(s, out));
 	if (l->lost)
-		st = SL_FAIL(SL_E_NOMEM, "no host memory for the list of losses");
+		st = SL_FAIL(SL_E_NOMEM,
+			"the losses of %zu steps are all that can be compared; give "
+			"fewer --steps",
+			l->n);
 out:
 	/* The checkpoints are removed: there is nothing to continue with. */
 	if (st == SL_E_INTERRUPTED)
@@ -222,6 +225,8 @@ static sl_status run(struct cli_args *args)
 	args->config.model = args->operands[0];
 	if (args->config.budget_bytes == 0)
 		return SL_FAIL(SL_E_USAGE, "verify needs --budget SIZE");
+	if (args->config.steps > MAX_STEPS)
+		return SL_FAIL(SL_E_USAGE, "verify compares at most %d steps", MAX_STEPS);
 	cli_progress_init(&progress, args);
 	SL_TRY_OUT(train_both(args, &v, &free_losses, &tight_losses));
 	compare_losses(&free_losses, &tight_losses, &v);

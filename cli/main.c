@@ -53,10 +53,14 @@ static void catch_signals(bool softly)
 		.sa_handler = softly ? on_signal : on_signal_at_once,
 		.sa_flags = SA_RESTART,
 	};
+	struct sigaction before;
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	/* A closed terminal, unless nohup said that it does not matter. */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
 	sigaction(SIGXFSZ, &action, NULL);
