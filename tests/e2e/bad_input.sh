@@ -43,6 +43,17 @@ refuses 4 "smaller model" "a model beyond every machine is refused at once" \
 	train gpt2:vocab=16777216,width=65536,layers=1024 --batch 1 --steps 1
 refuses 2 "?\[31m" "control characters do not reach the terminal" train $'mlp:\e[31m'
 
+# Names and sizes that meet each other.
+mkdir "$work/here" "$work/here/lenet5"
+program=$(realpath "$sluice")
+(cd "$work/here" && "$program" plan lenet5 --batch 8 >"$work/out" 2>"$work/err") &&
+	ok "a folder called like a model does not hide it" || not_ok "a folder called like a model does not hide it"
+awk 'BEGIN {for (i = 0; i < 5; i++) {for (j = 0; j < 768; j++) printf "%d,", i * j % 7; print i % 3}}' >"$work/five.csv"
+refuses 2 "last step of an epoch has 1 samples" "batch norm of a last sample alone" \
+	train resnet18:input=3x16x16,classes=3 --batch 2 --epochs 1 --data csv:$work/five.csv
+head -n 1 "$work/five.csv" >"$work/one.csv"
+works "a single sample" train mlp --batch 4 --steps 2 --data csv:$work/one.csv
+
 # Files that are missing or hurt.
 refuses 4 "dataset-fashion-mnist" "a missing folder of images" train lenet5 --data idx:$work/none
 refuses 4 "" "a missing text" train gpt2:layers=1,width=64 --data text:$work/none.txt
