@@ -55,6 +55,17 @@ static void row_text(const struct sl_plan_report *r)
 		r->feasible ? "fits" : "does not fit");
 }
 
+static bool is_stdout(const char *path)
+{
+	return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* A plan or a trace on standard output stands there alone. */
+static bool shows_rows(const struct cli_args *args)
+{
+	return !is_stdout(args->output) && !is_stdout(args->config.record_path);
+}
+
 static void head_text(void)
 {
 	printf("%-8s %12s %12s %12s %12s %10s %10s\n", "policy", "budget", "least",
@@ -69,6 +80,8 @@ static sl_status plan_one(struct sl_planner *p, const struct cli_args *args,
 
 	SL_TRY(sl_planner_plan(p, policy, args->config.budget_bytes, &r, text));
 	*feasible |= r.feasible;
+	if (!shows_rows(args))
+		return SL_OK;
 	if (args->json)
 		return row_json(&r);
 	row_text(&r);
@@ -97,13 +110,33 @@ static sl_status pareto(
 	return SL_OK;
 }
 
+static bool wants_all(const struct cli_args *args)
+{
+	return args->config.policy != NULL && strcmp(args->config.policy, "all") == 0;
+}
+
+static sl_status check_output(const struct cli_args *args)
+{
+	if (args->output != NULL && (args->pareto || wants_all(args)))
+		return SL_FAIL(SL_E_USAGE,
+			"-o writes one plan; leave %s out, or name one policy and budget",
+			args->pareto ? "--pareto" : "--policy all");
+	if (!shows_rows(args) &&
+		(args->json || args->pareto || wants_all(args) ||
+			is_stdout(args->output) == is_stdout(args->config.record_path)))
+		return SL_FAIL(SL_E_USAGE,
+			"a plan or trace on standard output stands there alone; give a "
+			"file's name");
+	return SL_OK;
+}
+
 static sl_status plan_all(
 	struct sl_planner *p, const struct cli_args *args, struct sl_buf *text)
 {
 	const char *wanted = args->config.policy;
-	bool feasible = false, all = wanted != NULL && strcmp(wanted, "all") == 0;
+	bool feasible = false, all = wants_all(args);
 
-	if (!args->json)
+	if (!args->json && shows_rows(args))
 		head_text();
 	if (args->pareto)
 		return pareto(p, args, all || wanted == NULL ? "belady" : wanted);
@@ -123,6 +156,7 @@ static sl_status run(struct cli_args *args)
 	sl_status st;
 
 	args->config.model = args->operands[0];
+	SL_TRY_OUT(check_output(args));
 	SL_TRY_OUT(sl_planner_open(&args->config, &args->planner, &p));
 	SL_TRY_OUT(plan_all(p, args, args->output != NULL ? &text : NULL));
 	if (args->output != NULL)
