@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -110,16 +111,17 @@ static void report(const struct sl_session *s, double ms)
 
 static sl_status check_loss(const struct sl_session *s)
 {
+	bool kept;
+
 	if (isfinite(s->io.loss) || s->config.allow_nan)
 		return SL_OK;
+	kept = s->config.save_path != NULL && access(s->config.save_path, F_OK) == 0;
 	return SL_FAIL(SL_E_NUMERIC,
 		"the loss of step %lld is %g; lower --lr, add --clip 1, or go on with "
 		"--allow-nan%s%s",
 		(long long)s->step + 1, s->io.loss,
-		s->config.save_path != NULL
-			? "; not saved, the last checkpoint is as it was: "
-			: "",
-		s->config.save_path != NULL ? s->config.save_path : "");
+		kept ? "; not saved, the last checkpoint is as it was: " : "",
+		kept ? s->config.save_path : "");
 }
 
 static sl_status one_step(struct sl_session *s)
