@@ -76,6 +76,15 @@ refuses 4 "noise" "noise as a csv" train mlp --data csv:$work/noise
 : >"$work/empty.txt"
 refuses 4 "" "an empty text" train gpt2:layers=1,width=64 --data text:$work/empty.txt
 
+# One plan a file, one text a stream.
+refuses 2 "one plan" "all plans to one file" plan lenet5 --batch 8 --policy all -o $work/all.plan
+refuses 2 "one plan" "a front to one file" plan lenet5 --batch 8 --pareto -o $work/all.plan
+[ ! -e "$work/all.plan" ] && ok "nothing was written" || not_ok "nothing was written"
+refuses 2 "alone" "rows and a plan to standard output" plan lenet5 --batch 8 --json -o -
+works "a plan alone to standard output" plan lenet5 --batch 8 --budget 1MiB -o - --record $work/alone.trace
+cp "$work/out" "$work/alone.plan"
+works "is a plan" check $work/alone.trace $work/alone.plan
+
 # Budgets.
 refuses 3 "op .*needs" "a budget below the least names the binding op" train lenet5 --batch 64 --budget 64KiB
 refuses 3 "budget" "plan prints its table and exits 3" plan lenet5 --batch 64 --budget 64KiB
@@ -98,6 +107,8 @@ before=$(sha256sum <"$work/good.safetensors")
 refuses 7 "lr" "a loss that is not finite" train lenet5 --batch 8 --steps 50 --optim sgd --lr 1e20 --save $work/good.safetensors
 [ "$(sha256sum <"$work/good.safetensors")" = "$before" ] && ok "the checkpoint before it is intact" ||
 	not_ok "the checkpoint before it is intact"
+refuses 7 "allow-nan$" "with no checkpoint none is spoken of" \
+	train lenet5 --batch 8 --steps 50 --optim sgd --lr 1e20 --save $work/never.safetensors
 refuses 6 "" "a checkpoint in a folder that is not there" train $small --save $work/none/a.safetensors
 began=$SECONDS
 refuses 6 "folder" "and it is found before the first step" train $small --steps 100000000 --save $work/none/a.safetensors
