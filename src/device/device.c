@@ -85,8 +85,7 @@ sl_status sl_device_arena_create(
 	if (bytes > d->bytes)
 		return SL_FAIL(SL_E_NOMEM_DEVICE,
 			"the %s device has %llu bytes in all, %llu were asked for; give "
-			"a smaller "
-			"--budget",
+			"a smaller --budget (without one all lies in memory at once)",
 			d->impl->name, (unsigned long long)d->bytes,
 			(unsigned long long)bytes);
 	return d->impl->arena_create(d, bytes, out);

@@ -23,8 +23,7 @@ static sl_status no_memory(uint64_t bytes, const char *why)
 {
 	return SL_FAIL(SL_E_NOMEM_DEVICE,
 		"the system cannot give %llu bytes of device memory: %s; give a smaller "
-		"--budget or "
-		"end other programs",
+		"--budget (without one all lies in memory at once) or end other programs",
 		(unsigned long long)bytes, why);
 }
 
