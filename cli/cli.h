@@ -24,7 +24,7 @@ struct cli_args {
 	const char *input; /* --input */
 	const char *device;
 	const char *schedule;
-	const char *dtype, *loss;
+	const char *dtype;
 	int64_t threads;
 	const char *disk; /* DIR[:SIZE] */
 	double valid; /* negative: not given */
@@ -91,12 +91,6 @@ void cli_help_all(FILE *out);
 /* The whole manual as a roff page, and a bash completion script, from the same tables. */
 void cli_man(FILE *out);
 void cli_completion(FILE *out);
-
-/* Prints a buffer to stdout and flushes; SL_E_WRITE when the reader is gone. */
-struct sl_buf;
-SL_NODISCARD sl_status cli_put(const struct sl_buf *text);
-/* Writes a text to a path, or to stdout when path is NULL or "-". */
-SL_NODISCARD sl_status cli_write(const char *path, const struct sl_buf *text);
 
 /* Progress of long work: a line that renews itself for people, plain lines for pipes,
  * JSON lines. */

@@ -2,33 +2,23 @@
 /* sluice check: the independent checker on a trace and a plan. */
 #include "cli.h"
 
-#include "base/json.h"
+#include "output.h"
 
 static sl_status report_json(const struct sl_check_report *r, bool sound)
 {
-	struct sl_buf line = SL_BUF_MAX(8192);
-	struct sl_json j;
-	sl_status st;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, "summary");
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_open(&j, "summary", '{');
-	sl_json_bool(&j, "sound", sound);
-	sl_json_u64(&j, "budget_bytes", r->budget_bytes);
-	sl_json_u64(&j, "peak_bytes", r->peak_bytes);
-	sl_json_u64(&j, "stated_peak_bytes", r->stated_peak_bytes);
-	sl_json_u64(&j, "ops", r->ops);
-	sl_json_u64(&j, "values", r->values);
-	sl_json_u64(&j, "actions", r->actions);
+	sl_json_bool(j, "sound", sound);
+	sl_json_u64(j, "budget_bytes", r->budget_bytes);
+	sl_json_u64(j, "peak_bytes", r->peak_bytes);
+	sl_json_u64(j, "stated_peak_bytes", r->stated_peak_bytes);
+	sl_json_u64(j, "ops", r->ops);
+	sl_json_u64(j, "values", r->values);
+	sl_json_u64(j, "actions", r->actions);
 	if (!sound)
-		sl_json_str(&j, "breach", sl_last_error());
-	sl_json_close(&j, '}');
-	sl_json_close(&j, '}');
-	st = sl_json_end(&j);
-	if (st == SL_OK)
-		st = cli_put(&line);
-	sl_buf_finish(&line);
-	return st;
+		sl_json_str(j, "breach", sl_last_error());
+	return cli_line_end(&line);
 }
 
 static sl_status run(struct cli_args *args)

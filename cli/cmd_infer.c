@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
+#include "output.h"
 
 /* "npy:FILE" of FILE.npy, "idx:DIR" of a folder, "text:FILE" of anything else; specs
  * stay. */
@@ -38,23 +38,15 @@ static char *spec_of(const char *input)
 
 static sl_status json_row(const struct sl_prediction *p)
 {
-	struct sl_buf line = SL_BUF_MAX(4096);
-	struct sl_json j;
-	sl_status st;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_i64(&j, "index", p->index);
-	sl_json_i64(&j, p->text ? "next" : "class", p->label);
-	sl_json_f64(&j, "probability", p->probability);
+	sl_json_i64(j, "index", p->index);
+	sl_json_i64(j, p->text ? "next" : "class", p->label);
+	sl_json_f64(j, "probability", p->probability);
 	if (p->text)
-		sl_json_f64(&j, "bits_per_byte", p->bits_per_byte);
-	sl_json_close(&j, '}');
-	st = sl_json_end(&j);
-	if (st == SL_OK)
-		st = cli_put(&line);
-	sl_buf_finish(&line);
-	return st;
+		sl_json_f64(j, "bits_per_byte", p->bits_per_byte);
+	return cli_line_end(&line);
 }
 
 static sl_status each(void *ctx, const struct sl_prediction *p)

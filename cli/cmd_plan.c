@@ -4,40 +4,32 @@
 
 #include <string.h>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "output.h"
 
 static sl_status row_json(const struct sl_plan_report *r)
 {
-	struct sl_buf line = SL_BUF_MAX(8192);
-	struct sl_json j;
-	sl_status st;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_str(&j, "policy", r->policy);
-	sl_json_bool(&j, "feasible", r->feasible);
-	sl_json_u64(&j, "budget_bytes", r->budget_bytes);
-	sl_json_u64(&j, "least_budget_bytes", r->least_budget_bytes);
-	sl_json_u64(&j, "bound_budget_bytes", r->bound_budget_bytes);
-	sl_json_u64(&j, "binding_op", r->binding_op);
-	sl_json_str(&j, "binding_kind", r->binding_kind);
-	sl_json_str(&j, "binding_scope", r->binding_scope);
-	sl_json_u64(&j, "peak_bytes", r->peak_bytes);
-	sl_json_u64(&j, "unbudgeted_peak_bytes", r->unbudgeted_peak_bytes);
-	sl_json_u64(&j, "base_iter_ns", r->base_iter_ns);
-	sl_json_u64(&j, "iter_ns", r->iter_ns);
-	sl_json_u64(&j, "swap_out_bytes", r->swap_out_bytes);
-	sl_json_u64(&j, "swap_in_bytes", r->swap_in_bytes);
-	sl_json_u64(&j, "recompute_ns", r->recompute_ns);
-	sl_json_u64(&j, "stall_ns", r->stall_ns);
-	sl_json_u64(&j, "plan_ns", r->plan_ns);
-	sl_json_close(&j, '}');
-	st = sl_json_end(&j);
-	if (st == SL_OK)
-		st = cli_put(&line);
-	sl_buf_finish(&line);
-	return st;
+	sl_json_str(j, "policy", r->policy);
+	sl_json_bool(j, "feasible", r->feasible);
+	sl_json_u64(j, "budget_bytes", r->budget_bytes);
+	sl_json_u64(j, "least_budget_bytes", r->least_budget_bytes);
+	sl_json_u64(j, "bound_budget_bytes", r->bound_budget_bytes);
+	sl_json_u64(j, "binding_op", r->binding_op);
+	sl_json_str(j, "binding_kind", r->binding_kind);
+	sl_json_str(j, "binding_scope", r->binding_scope);
+	sl_json_u64(j, "peak_bytes", r->peak_bytes);
+	sl_json_u64(j, "unbudgeted_peak_bytes", r->unbudgeted_peak_bytes);
+	sl_json_u64(j, "base_iter_ns", r->base_iter_ns);
+	sl_json_u64(j, "iter_ns", r->iter_ns);
+	sl_json_u64(j, "swap_out_bytes", r->swap_out_bytes);
+	sl_json_u64(j, "swap_in_bytes", r->swap_in_bytes);
+	sl_json_u64(j, "recompute_ns", r->recompute_ns);
+	sl_json_u64(j, "stall_ns", r->stall_ns);
+	sl_json_u64(j, "plan_ns", r->plan_ns);
+	return cli_line_end(&line);
 }
 
 static void row_text(const struct sl_plan_report *r)

@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/units.h"
+#include "output.h"
 
 #define MAX_STEPS 1000000
 
@@ -113,36 +113,26 @@ static void compare_losses(
 
 static sl_status report_json(const struct verdict *v)
 {
-	struct sl_buf line = SL_BUF_MAX(8192);
-	struct sl_json j;
-	sl_status st;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, "summary");
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_open(&j, "summary", '{');
-	sl_json_bool(&j, "losses_agree", v->losses_agree);
-	sl_json_bool(&j, "digests_agree", v->digests_agree);
-	sl_json_bool(&j, "files_agree", v->files_agree);
-	sl_json_i64(&j, "first_difference", v->first_difference);
-	sl_json_i64(&j, "steps", v->tight_run.steps);
-	sl_json_u64(&j, "budget_bytes", v->tight_run.budget_bytes);
-	sl_json_u64(&j, "unbudgeted_peak_bytes", v->free_run.peak_device_bytes);
-	sl_json_u64(&j, "peak_device_bytes", v->tight_run.peak_device_bytes);
-	sl_json_u64(&j, "predicted_peak_bytes", v->tight_run.predicted_peak_bytes);
-	sl_json_u64(&j, "swap_out_bytes", v->tight_run.swap_out_bytes);
-	sl_json_u64(&j, "swap_in_bytes", v->tight_run.swap_in_bytes);
-	sl_json_u64(&j, "recompute_ops", v->tight_run.recompute_ops);
-	sl_json_f64(&j, "iter_ms_unbudgeted", v->free_run.iter_ms_median);
-	sl_json_f64(&j, "iter_ms_budgeted", v->tight_run.iter_ms_median);
-	sl_json_str(&j, "policy", v->tight_run.policy);
-	sl_json_str(&j, "digest", v->tight_run.digest);
-	sl_json_close(&j, '}');
-	sl_json_close(&j, '}');
-	st = sl_json_end(&j);
-	if (st == SL_OK)
-		st = cli_put(&line);
-	sl_buf_finish(&line);
-	return st;
+	sl_json_bool(j, "losses_agree", v->losses_agree);
+	sl_json_bool(j, "digests_agree", v->digests_agree);
+	sl_json_bool(j, "files_agree", v->files_agree);
+	sl_json_i64(j, "first_difference", v->first_difference);
+	sl_json_i64(j, "steps", v->tight_run.steps);
+	sl_json_u64(j, "budget_bytes", v->tight_run.budget_bytes);
+	sl_json_u64(j, "unbudgeted_peak_bytes", v->free_run.peak_device_bytes);
+	sl_json_u64(j, "peak_device_bytes", v->tight_run.peak_device_bytes);
+	sl_json_u64(j, "predicted_peak_bytes", v->tight_run.predicted_peak_bytes);
+	sl_json_u64(j, "swap_out_bytes", v->tight_run.swap_out_bytes);
+	sl_json_u64(j, "swap_in_bytes", v->tight_run.swap_in_bytes);
+	sl_json_u64(j, "recompute_ops", v->tight_run.recompute_ops);
+	sl_json_f64(j, "iter_ms_unbudgeted", v->free_run.iter_ms_median);
+	sl_json_f64(j, "iter_ms_budgeted", v->tight_run.iter_ms_median);
+	sl_json_str(j, "policy", v->tight_run.policy);
+	sl_json_str(j, "digest", v->tight_run.digest);
+	return cli_line_end(&line);
 }
 
 static void report_text(const struct verdict *v)

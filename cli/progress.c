@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "output.h"
 #include "base/units.h"
 
 #define TTY_MS 100.0 /* between renewals of the line */
@@ -55,21 +55,17 @@ static void time_left(
 
 static void json_step(const struct sl_step_report *r)
 {
-	struct sl_buf line = SL_BUF_MAX(4096);
-	struct sl_json j;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_i64(&j, "step", r->step);
-	sl_json_f64(&j, "loss", r->loss);
-	sl_json_f64(&j, "iter_ms", r->iter_ms);
-	sl_json_i64(&j, "epoch", r->epoch);
-	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy",
+	sl_json_i64(j, "step", r->step);
+	sl_json_f64(j, "loss", r->loss);
+	sl_json_f64(j, "iter_ms", r->iter_ms);
+	sl_json_i64(j, "epoch", r->epoch);
+	sl_json_f64(j, r->text ? "bits_per_byte" : "accuracy",
 		r->text ? r->loss / log(2) : r->accuracy);
-	sl_json_close(&j, '}');
-	if (sl_json_end(&j) == SL_OK && cli_put(&line) != SL_OK)
+	if (cli_line_end(&line) == SL_E_WRITE)
 		cli_stop = 1; /* nobody reads any more */
-	sl_buf_finish(&line);
 }
 
 static void on_step(void *ctx, const struct sl_step_report *r)
@@ -110,8 +106,8 @@ void cli_progress_end(struct cli_progress *p)
 static void on_eval(void *ctx, const struct sl_eval_report *r)
 {
 	struct cli_progress *p = ctx;
-	struct sl_buf line = SL_BUF_MAX(4096);
-	struct sl_json j;
+	struct cli_line line;
+	struct sl_json *j;
 
 	if (!p->json) {
 		cli_progress_end(p);
@@ -122,17 +118,14 @@ static void on_eval(void *ctx, const struct sl_eval_report *r)
 		fflush(stdout);
 		return;
 	}
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_i64(&j, "eval_epoch", r->epoch);
-	sl_json_f64(&j, "loss", r->loss);
-	sl_json_f64(&j, r->text ? "bits_per_byte" : "accuracy",
+	j = cli_line_begin(&line, NULL);
+	sl_json_i64(j, "eval_epoch", r->epoch);
+	sl_json_f64(j, "loss", r->loss);
+	sl_json_f64(j, r->text ? "bits_per_byte" : "accuracy",
 		r->text ? r->bits_per_byte : r->accuracy);
-	sl_json_i64(&j, "samples", r->samples);
-	sl_json_close(&j, '}');
-	if (sl_json_end(&j) == SL_OK && cli_put(&line) != SL_OK)
+	sl_json_i64(j, "samples", r->samples);
+	if (cli_line_end(&line) == SL_E_WRITE)
 		cli_stop = 1;
-	sl_buf_finish(&line);
 }
 
 static void on_note(void *ctx, const char *text)

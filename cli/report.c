@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "output.h"
 
 sl_status cli_train(const struct sl_session_config *config, struct cli_progress *p,
 	struct sl_summary *out)
@@ -25,40 +25,30 @@ out:
 
 static sl_status summary_json(const struct sl_summary *s)
 {
-	struct sl_buf line = SL_BUF_MAX(8192);
-	struct sl_json j;
-	sl_status st;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, "summary");
 
-	sl_json_begin(&j, &line);
-	sl_json_open(&j, NULL, '{');
-	sl_json_open(&j, "summary", '{');
-	sl_json_i64(&j, "steps", s->steps);
-	sl_json_f64(&j, "loss_first", s->loss_first);
-	sl_json_f64(&j, "loss_last", s->loss_last);
-	sl_json_u64(&j, "budget_bytes", s->budget_bytes);
-	sl_json_u64(&j, "peak_device_bytes", s->peak_device_bytes);
-	sl_json_u64(&j, "predicted_peak_bytes", s->predicted_peak_bytes);
-	sl_json_u64(&j, "peak_host_bytes", s->peak_host_bytes);
-	sl_json_u64(&j, "peak_disk_bytes", s->peak_disk_bytes);
-	sl_json_u64(&j, "swap_out_bytes", s->swap_out_bytes);
-	sl_json_u64(&j, "swap_in_bytes", s->swap_in_bytes);
-	sl_json_u64(&j, "move_bytes", s->move_bytes);
-	sl_json_u64(&j, "recompute_ops", s->recompute_ops);
-	sl_json_f64(&j, "stall_ms", s->stall_ms);
-	sl_json_f64(&j, "iter_ms_median", s->iter_ms_median);
-	sl_json_f64(&j, "plan_ms", s->plan_ms);
-	sl_json_str(&j, "policy", s->policy);
+	sl_json_i64(j, "steps", s->steps);
+	sl_json_f64(j, "loss_first", s->loss_first);
+	sl_json_f64(j, "loss_last", s->loss_last);
+	sl_json_u64(j, "budget_bytes", s->budget_bytes);
+	sl_json_u64(j, "peak_device_bytes", s->peak_device_bytes);
+	sl_json_u64(j, "predicted_peak_bytes", s->predicted_peak_bytes);
+	sl_json_u64(j, "peak_host_bytes", s->peak_host_bytes);
+	sl_json_u64(j, "peak_disk_bytes", s->peak_disk_bytes);
+	sl_json_u64(j, "swap_out_bytes", s->swap_out_bytes);
+	sl_json_u64(j, "swap_in_bytes", s->swap_in_bytes);
+	sl_json_u64(j, "move_bytes", s->move_bytes);
+	sl_json_u64(j, "recompute_ops", s->recompute_ops);
+	sl_json_f64(j, "stall_ms", s->stall_ms);
+	sl_json_f64(j, "iter_ms_median", s->iter_ms_median);
+	sl_json_f64(j, "plan_ms", s->plan_ms);
+	sl_json_str(j, "policy", s->policy);
 	if (s->evaluated)
-		sl_json_f64(&j, s->eval.text ? "bits_per_byte" : "accuracy",
+		sl_json_f64(j, s->eval.text ? "bits_per_byte" : "accuracy",
 			s->eval.text ? s->eval.bits_per_byte : s->eval.accuracy);
-	sl_json_str(&j, "digest", s->digest);
-	sl_json_close(&j, '}');
-	sl_json_close(&j, '}');
-	st = sl_json_end(&j);
-	if (st == SL_OK)
-		st = cli_put(&line);
-	sl_buf_finish(&line);
-	return st;
+	sl_json_str(j, "digest", s->digest);
+	return cli_line_end(&line);
 }
 
 sl_status cli_report_summary(const struct sl_summary *s, bool json)
