@@ -35,15 +35,17 @@ static sl_status row_json(const struct sl_plan_report *r)
 static void row_text(const struct sl_plan_report *r)
 {
 	char budget[SL_SIZE_TEXT], least[SL_SIZE_TEXT], peak[SL_SIZE_TEXT],
-		moved[SL_SIZE_TEXT];
+		moved[SL_SIZE_TEXT], step[32] = "-";
 
-	printf("%-8s %12s %12s %12s %12s %10.2f %10.2f  %s\n", r->policy,
+	if (r->feasible)
+		snprintf(step, sizeof(step), "%.2f", (double)r->iter_ns / 1e6);
+	printf("%-8s %12s %12s %12s %12s %10.2f %10s  %s\n", r->policy,
 		r->budget_bytes == 0 ? "-" : sl_size_print(r->budget_bytes, budget),
 		sl_size_print(r->least_budget_bytes, least),
 		r->feasible ? sl_size_print(r->peak_bytes, peak) : "-",
 		r->feasible ? sl_size_print(r->swap_in_bytes + r->swap_out_bytes, moved)
 			    : "-",
-		(double)r->base_iter_ns / 1e6, (double)r->iter_ns / 1e6,
+		(double)r->base_iter_ns / 1e6, step,
 		r->feasible ? "fits" : "does not fit");
 }
 
@@ -191,7 +193,7 @@ const struct cli_command cli_command_plan = {
 	.examples =
 		"  sluice plan resnet18 --batch 8 --budget 512MiB\n"
 		"  sluice plan gpt2:layers=4,width=256 --batch 8 --policy all --json\n"
-		"  sluice plan lenet5 --batch 64 --budget 6MiB -o lenet5.plan --record "
+		"  sluice plan lenet5 --batch 64 --budget 2MiB -o lenet5.plan --record "
 		"lenet5.trace\n",
 	.groups = groups,
 	.run = run,

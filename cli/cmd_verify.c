@@ -44,6 +44,24 @@ static void on_note(void *ctx, const char *text)
 	l->outer.note(l->outer.ctx, text);
 }
 
+/* Two runs, each with a pace of its own, and which is which. */
+static sl_status begin(struct cli_progress *p, uint64_t budget_bytes)
+{
+	char size[SL_SIZE_TEXT];
+
+	p->first_step = 0;
+	p->budget_bytes = budget_bytes;
+	if (p->json || p->quiet)
+		return SL_OK;
+	if (budget_bytes > 0)
+		printf("inside %s:\n", sl_size_print(budget_bytes, size));
+	else
+		printf("without a budget:\n");
+	return fflush(stdout) == 0
+		       ? SL_OK
+		       : SL_FAIL(SL_E_WRITE, "cannot write to standard output");
+}
+
 static sl_status train(
 	const struct sl_session_config *config, struct losses *l, struct sl_summary *out)
 {
@@ -52,6 +70,7 @@ static sl_status train(
 	sl_status st;
 
 	l->outer = cli_progress_events(l->progress);
+	SL_TRY_OUT(begin(l->progress, config->budget_bytes));
 	SL_TRY_OUT(sl_session_open(config, &s));
 	SL_TRY_OUT(sl_session_prepare(s, &events));
 	SL_TRY_OUT(sl_session_train(s, out));
@@ -243,7 +262,7 @@ const struct cli_command cli_command_verify = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "trains with and without the budget and compares every bit",
-	.examples = "  sluice verify lenet5 --batch 64 --steps 20 --budget 5MiB\n"
+	.examples = "  sluice verify lenet5 --batch 64 --steps 20 --budget 2MiB\n"
 		    "  sluice verify gpt2:layers=4,width=256 --batch 8 --steps 20 --clip "
 		    "1 --budget 64MiB\n",
 	.groups = groups,

@@ -73,8 +73,10 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 	struct cli_progress *p = ctx;
 	double now = now_ms();
 
-	if (p->first_step == 0)
+	if (p->first_step == 0) {
 		p->first_step = r->step;
+		p->started_ms = now - r->iter_ms; /* reading and planning are no pace */
+	}
 	bool last = r->step == r->steps;
 	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1];
 
@@ -141,7 +143,6 @@ void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
 		.quiet = args->quiet,
 		.tty = isatty(STDOUT_FILENO) != 0,
 		.budget_bytes = args->config.budget_bytes,
-		.started_ms = now_ms(),
 	};
 }
 
