@@ -186,19 +186,6 @@ sl_status sl_check_shape(const struct sl_node_info *n, int i, const struct sl_sh
 		sl_shape_print(&n->in[i].shape, text), sl_shape_print(want, text_want));
 }
 
-sl_status sl_check_axis(int64_t axis, int rank, int *out)
-{
-	int64_t from_start = axis < 0 ? axis + rank : axis;
-
-	if (from_start < 0 || from_start >= rank)
-		return SL_FAIL(SL_E_INVALID,
-			"axis %" PRId64
-			" of a value with %d dimension%s; it must be in [%d, %d)",
-			axis, rank, rank == 1 ? "" : "s", -rank, rank);
-	*out = (int)from_start;
-	return SL_OK;
-}
-
 sl_status sl_infer_same(const struct sl_node_info *n, struct sl_type *out)
 {
 	out[0] = n->in[0];

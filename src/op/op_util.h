@@ -32,15 +32,14 @@ static inline void sl_put(const struct sl_call *c, int k, int64_t i, double v)
 
 /*
  * Visits a shape in row-major order and keeps the element offset of up to SL_WALK_MAX
- *operands:
+ * operands:
  *
  *	struct sl_walk w;
  *	sl_walk_init(&w, &out_shape);
  *	int a = sl_walk_broadcast(&w, &a_shape);     operand 0, 1, ... in order of adding
  *	for (; sl_walk_more(&w); sl_walk_next(&w))
- *		... w.i is the row-major index in the shape, w.at[a] the offset in the
- *operand,
- *		... w.index[axis] the coordinates
+ *		... w.i is the row-major index in the shape, w.index[axis] the
+ *		... coordinates, w.at[a] the offset in the operand
  */
 #define SL_WALK_MAX 4
 struct sl_walk {
@@ -83,8 +82,6 @@ SL_NODISCARD sl_status sl_check_shape_as(const struct sl_node_info *n, int i, in
 SL_NODISCARD sl_status sl_check_type_as(const struct sl_node_info *n, int i, int j);
 SL_NODISCARD sl_status sl_check_shape(
 	const struct sl_node_info *n, int i, const struct sl_shape *want);
-/* Negative axes count from the end; SL_E_INVALID outside [-rank, rank). */
-SL_NODISCARD sl_status sl_check_axis(int64_t axis, int rank, int *out);
 
 /* out[0] = type of in[0]; the second refuses integers. */
 sl_status sl_infer_same(const struct sl_node_info *n, struct sl_type *out);

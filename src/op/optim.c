@@ -134,11 +134,34 @@ static void cost(
 		.bytes = count * element * (3 + 2 * (double)n_states)};
 }
 
-static sl_status sgd_infer(const struct sl_node_info *n, struct sl_type *out)
-{
-	(void)out;
-	return check_common(n, 0);
-}
+/*
+ * An optimizer's operator. Inputs: p, grad, states, lr, `extra` more, and coef where the
+ * gradient is clipped.
+ */
+#define OPTIM(op, states, extra, flops, check) \
+	static sl_status op##_infer(const struct sl_node_info *n, struct sl_type *out) \
+	{ \
+		(void)out; \
+		return check(n, states); \
+	} \
+	static void op##_cost(const struct sl_node_info *n, struct sl_cost *out) \
+	{ \
+		cost(n, flops, states, out); \
+	} \
+	const struct sl_op sl_op_##op = { \
+		.name = #op, \
+		.attr_bytes = sizeof(struct sl_optim_attr), \
+		.fields = fields, \
+		.n_fields = SL_COUNT(fields), \
+		.min_in = 3 + (states) + (extra), \
+		.max_in = 4 + (states) + (extra), \
+		.optional_in = 1u << (3 + (states) + (extra)), \
+		.mutates = 1 | ((1u << (states)) - 1) << 2, \
+		.flags = SL_OP_IMPURE, \
+		.infer = op##_infer, \
+		.cost = op##_cost, \
+		.ref = op##_ref, \
+	};
 
 static sl_status sgd_ref(const struct sl_call *c)
 {
@@ -151,25 +174,7 @@ static sl_status sgd_ref(const struct sl_call *c)
 	return SL_OK;
 }
 
-static void sgd_cost(const struct sl_node_info *n, struct sl_cost *out)
-{
-	cost(n, 4, 0, out);
-}
-
-const struct sl_op sl_op_sgd = {
-	.name = "sgd",
-	.attr_bytes = sizeof(struct sl_optim_attr),
-	.fields = fields,
-	.n_fields = SL_COUNT(fields),
-	.min_in = 3,
-	.max_in = 4,
-	.optional_in = 1u << 3,
-	.mutates = 1,
-	.flags = SL_OP_IMPURE,
-	.infer = sgd_infer,
-	.cost = sgd_cost,
-	.ref = sgd_ref,
-};
+OPTIM(sgd, 0, 0, 4, check_common)
 
 sl_val sl_sgd(struct sl_graph *g, sl_val p, sl_val grad, sl_val lr, sl_val coef,
 	const struct sl_optim_attr *attr)
@@ -178,12 +183,6 @@ sl_val sl_sgd(struct sl_graph *g, sl_val p, sl_val grad, sl_val lr, sl_val coef,
 	const sl_val in[] = {p, grad, lr, coef};
 
 	return sl_graph_add(g, &sl_op_sgd, &a, in, SL_COUNT(in), NULL);
-}
-
-static sl_status momentum_infer(const struct sl_node_info *n, struct sl_type *out)
-{
-	(void)out;
-	return check_common(n, 1);
 }
 
 static sl_status momentum_ref(const struct sl_call *c)
@@ -200,25 +199,7 @@ static sl_status momentum_ref(const struct sl_call *c)
 	return SL_OK;
 }
 
-static void momentum_cost(const struct sl_node_info *n, struct sl_cost *out)
-{
-	cost(n, 8, 1, out);
-}
-
-const struct sl_op sl_op_momentum = {
-	.name = "momentum",
-	.attr_bytes = sizeof(struct sl_optim_attr),
-	.fields = fields,
-	.n_fields = SL_COUNT(fields),
-	.min_in = 4,
-	.max_in = 5,
-	.optional_in = 1u << 4,
-	.mutates = 1 | 1u << 2,
-	.flags = SL_OP_IMPURE,
-	.infer = momentum_infer,
-	.cost = momentum_cost,
-	.ref = momentum_ref,
-};
+OPTIM(momentum, 1, 0, 8, check_common)
 
 sl_val sl_momentum(struct sl_graph *g, const sl_val pgb[3], sl_val lr, sl_val coef,
 	const struct sl_optim_attr *attr)
@@ -232,11 +213,10 @@ sl_val sl_momentum(struct sl_graph *g, const sl_val pgb[3], sl_val lr, sl_val co
 /* Inputs of adam and adamw. */
 enum { ADAM_M = 2, ADAM_V, ADAM_LR, ADAM_STEP };
 
-static sl_status adam_infer(const struct sl_node_info *n, struct sl_type *out)
+static sl_status check_adam(const struct sl_node_info *n, int n_states)
 {
 	const struct sl_optim_attr *a = n->attr;
 
-	(void)out;
 	if (!(a->beta1 >= 0 && a->beta1 < 1 && a->beta2 >= 0 && a->beta2 < 1 &&
 		    a->eps >= 0))
 		return SL_FAIL(SL_E_INVALID,
@@ -246,7 +226,7 @@ static sl_status adam_infer(const struct sl_node_info *n, struct sl_type *out)
 		return SL_FAIL(SL_E_DTYPE, "the step count is %s; it must be i64",
 			sl_dtype_name(n->in[ADAM_STEP].dtype));
 	SL_TRY(sl_check_shape(n, ADAM_STEP, &SL_SCALAR));
-	return check_common(n, 2);
+	return check_common(n, n_states);
 }
 
 /* shrink: factor on p before; decay: of the gradient. */
@@ -285,40 +265,8 @@ static sl_status adamw_ref(const struct sl_call *c)
 	return SL_OK;
 }
 
-static void adam_cost(const struct sl_node_info *n, struct sl_cost *out)
-{
-	cost(n, 16, 2, out);
-}
-
-const struct sl_op sl_op_adam = {
-	.name = "adam",
-	.attr_bytes = sizeof(struct sl_optim_attr),
-	.fields = fields,
-	.n_fields = SL_COUNT(fields),
-	.min_in = 6,
-	.max_in = 7,
-	.optional_in = 1u << 6,
-	.mutates = 1 | 1u << ADAM_M | 1u << ADAM_V,
-	.flags = SL_OP_IMPURE,
-	.infer = adam_infer,
-	.cost = adam_cost,
-	.ref = adam_ref,
-};
-
-const struct sl_op sl_op_adamw = {
-	.name = "adamw",
-	.attr_bytes = sizeof(struct sl_optim_attr),
-	.fields = fields,
-	.n_fields = SL_COUNT(fields),
-	.min_in = 6,
-	.max_in = 7,
-	.optional_in = 1u << 6,
-	.mutates = 1 | 1u << ADAM_M | 1u << ADAM_V,
-	.flags = SL_OP_IMPURE,
-	.infer = adam_infer,
-	.cost = adam_cost,
-	.ref = adamw_ref,
-};
+OPTIM(adam, 2, 1, 16, check_adam)
+OPTIM(adamw, 2, 1, 16, check_adam)
 
 sl_val sl_adam(struct sl_graph *g, const sl_val pgmv[4], sl_val lr, sl_val step,
 	sl_val coef, const struct sl_optim_attr *attr)

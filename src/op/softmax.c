@@ -33,35 +33,29 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 	return check_axis(n);
 }
 
-static sl_status softmax_grad(struct sl_grad *c)
-{
-	if (c->need[0])
-		c->din[0] = sl_softmax_dx(c->g, c->out[0], c->dout[0], axis_of(c->node));
-	return SL_OK;
-}
-
-static sl_status log_softmax_grad(struct sl_grad *c)
-{
-	if (c->need[0])
-		c->din[0] =
-			sl_log_softmax_dx(c->g, c->out[0], c->dout[0], axis_of(c->node));
-	return SL_OK;
-}
-
 /* One row: elements at + k step for k in [0, n). */
 struct row {
 	int64_t at, step, n;
 };
 
-static void softmax_row(const struct sl_call *c, const struct row *r)
+/* Sum of exp(x - most) over a row; most: its largest element. */
+static double exp_sum(const struct sl_call *c, const struct row *r, double *most)
 {
-	double most = -HUGE_VAL;
 	double sum = 0;
 
+	*most = -HUGE_VAL;
 	for (int64_t k = 0; k < r->n; k++)
-		most = fmax(most, sl_in(c, 0, r->at + k * r->step));
+		*most = fmax(*most, sl_in(c, 0, r->at + k * r->step));
 	for (int64_t k = 0; k < r->n; k++)
-		sum += exp(sl_in(c, 0, r->at + k * r->step) - most);
+		sum += exp(sl_in(c, 0, r->at + k * r->step) - *most);
+	return sum;
+}
+
+static void softmax_row(const struct sl_call *c, const struct row *r)
+{
+	double most;
+	double sum = exp_sum(c, r, &most);
+
 	for (int64_t k = 0; k < r->n; k++) {
 		int64_t i = r->at + k * r->step;
 		sl_put(c, 0, i, exp(sl_in(c, 0, i) - most) / sum);
@@ -70,13 +64,9 @@ static void softmax_row(const struct sl_call *c, const struct row *r)
 
 static void log_softmax_row(const struct sl_call *c, const struct row *r)
 {
-	double most = -HUGE_VAL;
-	double sum = 0;
+	double most;
+	double sum = exp_sum(c, r, &most);
 
-	for (int64_t k = 0; k < r->n; k++)
-		most = fmax(most, sl_in(c, 0, r->at + k * r->step));
-	for (int64_t k = 0; k < r->n; k++)
-		sum += exp(sl_in(c, 0, r->at + k * r->step) - most);
 	for (int64_t k = 0; k < r->n; k++) {
 		int64_t i = r->at + k * r->step;
 		sl_put(c, 0, i, sl_in(c, 0, i) - most - log(sum));
@@ -125,114 +115,53 @@ static sl_status each_row(const struct sl_call *c,
 	return SL_OK;
 }
 
-static sl_status softmax_ref(const struct sl_call *c)
-{
-	return each_row(c, softmax_row);
-}
-
-static sl_status log_softmax_ref(const struct sl_call *c)
-{
-	return each_row(c, log_softmax_row);
-}
-
-static sl_status softmax_dx_ref(const struct sl_call *c)
-{
-	return each_row(c, softmax_dx_row);
-}
-
-static sl_status log_softmax_dx_ref(const struct sl_call *c)
-{
-	return each_row(c, log_softmax_dx_row);
-}
-
 static void cost(const struct sl_node_info *n, struct sl_cost *out)
 {
 	sl_cost_move(n, out);
 	out->flops = 5 * (double)sl_shape_count(&n->out[0].shape);
 }
 
-const struct sl_op sl_op_softmax = {
-	.name = "softmax",
-	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = sl_axis_fields,
-	.n_fields = 1,
-	.min_in = 1,
-	.max_in = 1,
-	.n_out = 1,
-	.inplace_in = 1,
-	.infer = infer,
-	.grad = softmax_grad,
-	.cost = cost,
-	.ref = softmax_ref,
-};
+#define ROWS_OP(op, n_inputs, over, infer_fn, grad_fn) \
+	static sl_status op##_ref(const struct sl_call *c) \
+	{ \
+		return each_row(c, op##_row); \
+	} \
+	const struct sl_op sl_op_##op = { \
+		.name = #op, \
+		.attr_bytes = sizeof(struct sl_axis_attr), \
+		.fields = sl_axis_fields, \
+		.n_fields = 1, \
+		.min_in = (n_inputs), \
+		.max_in = (n_inputs), \
+		.n_out = 1, \
+		.inplace_in = 1u << (over), \
+		.infer = infer_fn, \
+		.grad = grad_fn, \
+		.cost = cost, \
+		.ref = op##_ref, \
+	};
 
-const struct sl_op sl_op_log_softmax = {
-	.name = "log_softmax",
-	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = sl_axis_fields,
-	.n_fields = 1,
-	.min_in = 1,
-	.max_in = 1,
-	.n_out = 1,
-	.inplace_in = 1,
-	.infer = infer,
-	.grad = log_softmax_grad,
-	.cost = cost,
-	.ref = log_softmax_ref,
-};
+/* An operator, the operator of its gradient, and their builders. */
+#define SOFTMAX(op) \
+	static sl_status op##_grad(struct sl_grad *c) \
+	{ \
+		if (c->need[0]) \
+			c->din[0] = sl_##op##_dx( \
+				c->g, c->out[0], c->dout[0], axis_of(c->node)); \
+		return SL_OK; \
+	} \
+	ROWS_OP(op, 1, 0, infer, op##_grad) \
+	ROWS_OP(op##_dx, 2, 1, dx_infer, NULL) \
+	sl_val sl_##op(struct sl_graph *g, sl_val x, int axis) \
+	{ \
+		struct sl_axis_attr attr = sl_op_axis(g, x, axis); \
+		return sl_op_add1(g, &sl_op_##op, &attr, x); \
+	} \
+	sl_val sl_##op##_dx(struct sl_graph *g, sl_val y, sl_val dy, int axis) \
+	{ \
+		struct sl_axis_attr attr = sl_op_axis(g, y, axis); \
+		return sl_op_add2(g, &sl_op_##op##_dx, &attr, y, dy); \
+	}
 
-const struct sl_op sl_op_softmax_dx = {
-	.name = "softmax_dx",
-	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = sl_axis_fields,
-	.n_fields = 1,
-	.min_in = 2,
-	.max_in = 2,
-	.n_out = 1,
-	.inplace_in = 1u << 1,
-	.infer = dx_infer,
-	.cost = cost,
-	.ref = softmax_dx_ref,
-};
-
-const struct sl_op sl_op_log_softmax_dx = {
-	.name = "log_softmax_dx",
-	.attr_bytes = sizeof(struct sl_axis_attr),
-	.fields = sl_axis_fields,
-	.n_fields = 1,
-	.min_in = 2,
-	.max_in = 2,
-	.n_out = 1,
-	.inplace_in = 1u << 1,
-	.infer = dx_infer,
-	.cost = cost,
-	.ref = log_softmax_dx_ref,
-};
-
-sl_val sl_softmax(struct sl_graph *g, sl_val x, int axis)
-{
-	struct sl_axis_attr attr = sl_op_axis(g, x, axis);
-
-	return sl_op_add1(g, &sl_op_softmax, &attr, x);
-}
-
-sl_val sl_softmax_dx(struct sl_graph *g, sl_val y, sl_val dy, int axis)
-{
-	struct sl_axis_attr attr = sl_op_axis(g, y, axis);
-
-	return sl_op_add2(g, &sl_op_softmax_dx, &attr, y, dy);
-}
-
-sl_val sl_log_softmax(struct sl_graph *g, sl_val x, int axis)
-{
-	struct sl_axis_attr attr = sl_op_axis(g, x, axis);
-
-	return sl_op_add1(g, &sl_op_log_softmax, &attr, x);
-}
-
-sl_val sl_log_softmax_dx(struct sl_graph *g, sl_val y, sl_val dy, int axis)
-{
-	struct sl_axis_attr attr = sl_op_axis(g, y, axis);
-
-	return sl_op_add2(g, &sl_op_log_softmax_dx, &attr, y, dy);
-}
+SOFTMAX(softmax)
+SOFTMAX(log_softmax)
