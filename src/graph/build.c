@@ -218,9 +218,7 @@ static sl_status append(struct sl_graph *g, struct sl_ir_node *n)
 	g->nodes = items;
 	SL_TRY(own_lists(g, n, &out));
 	for (int i = 0; i < n->n_out; i++) {
-		struct sl_ir_value proto = {.type = types.out[i],
-			.producer = g->n_nodes,
-			.out_index = (uint32_t)i};
+		struct sl_ir_value proto = {.type = types.out[i], .producer = g->n_nodes};
 		SL_TRY(sl_ir_new_value(g, &proto, &out[i]));
 	}
 	if (n->op->flags & SL_OP_VIEW)

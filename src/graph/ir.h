@@ -15,7 +15,6 @@ struct sl_ir_value {
 	enum sl_role role;
 	const char *name; /* "" if none */
 	uint32_t producer; /* node, or UINT32_MAX for persistent values */
-	uint32_t out_index;
 	uint32_t root; /* value whose bytes these are; itself if no view */
 	int64_t root_offset; /* bytes */
 	uint32_t version; /* of the root: in-place changes so far, kept on roots */
