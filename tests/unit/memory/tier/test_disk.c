@@ -196,7 +196,8 @@ static void unfit_folders_are_refused_with_a_hint(void **state)
 	assert_non_null(strstr(sl_last_error(), "--disk DIR"));
 	assert_int_equal(sl_tier_disk_create("/no/such/folder", MIB, &t), SL_E_NOT_FOUND);
 	assert_non_null(strstr(sl_last_error(), "/no/such/folder"));
-	/* /sys takes no files, not even from root; in a bare chroot it is a plain folder. */
+	/* /sys takes no files, not even from root; in a bare chroot it is a plain folder.
+	 */
 	if (access("/sys/kernel", F_OK) == 0)
 		assert_int_equal(sl_tier_disk_create("/sys", MIB, &t), SL_E_WRITE);
 	assert_null(t);
