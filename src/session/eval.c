@@ -147,6 +147,7 @@ sl_status sl_session_infer(struct sl_session *s, void *ctx,
 {
 	struct prediction_sink sink = {.ctx = ctx, .each = each};
 
+	SL_TRY(sl_session_ready(s, SL_EVAL));
 	if (s->io.logits == NULL)
 		SL_TRY(alloc_logits(s));
 	return each_batch(s, predict_batch, &sink);

@@ -91,13 +91,20 @@ static sl_status alloc_io(struct sl_session *s)
 	return SL_OK;
 }
 
-/* A batch is never larger than its split. */
-static int64_t batch_of(const struct sl_session *s, enum sl_instance_id id)
+/* Samples that an instance goes through. */
+static int64_t count_of(const struct sl_session *s, enum sl_instance_id id)
 {
 	const struct sl_data_info *info = sl_data_info(s->data);
 	bool training = id == SL_TRAIN || id == SL_TRAIN_TAIL;
 	enum sl_split split = training ? SL_SPLIT_TRAIN : sl_data_eval_split(s->data);
-	int64_t count = info->count[split < SL_SPLIT_COUNT ? split : SL_SPLIT_TRAIN];
+
+	return info->count[split < SL_SPLIT_COUNT ? split : SL_SPLIT_TRAIN];
+}
+
+/* A batch is never larger than its split. */
+static int64_t batch_of(const struct sl_session *s, enum sl_instance_id id)
+{
+	int64_t count = count_of(s, id);
 	int64_t batch = s->batch < count ? s->batch : count;
 
 	return id == SL_TRAIN || id == SL_EVAL ? batch : count % batch;
@@ -156,6 +163,15 @@ sl_status sl_session_open(const struct sl_session_config *config, struct sl_sess
 	return SL_OK;
 }
 
+sl_status sl_session_ready(const struct sl_session *s, enum sl_instance_id id)
+{
+	if (s->machine.engine != NULL && sl_instance_is_built(&s->instances[id]))
+		return SL_OK;
+	return SL_FAIL(SL_E_INVALID,
+		"the session is not prepared for this: sl_session_prepare comes first, "
+		"training needs infer_only unset, evaluation needs eval or infer_only");
+}
+
 static sl_status build_tail(struct sl_session *s)
 {
 	sl_status st = sl_session_build(s, SL_TRAIN_TAIL);
@@ -165,6 +181,15 @@ static sl_status build_tail(struct sl_session *s)
 				     "the last step of an epoch has %lld samples (choose "
 				     "another --batch)",
 				     (long long)batch_of(s, SL_TRAIN_TAIL));
+}
+
+/* Evaluation comes to its last, smaller batch. */
+static bool reaches_eval_tail(const struct sl_session *s)
+{
+	int64_t batch = batch_of(s, SL_EVAL);
+
+	return s->config.eval_steps == 0 ||
+	       (batch > 0 && s->config.eval_steps > count_of(s, SL_EVAL) / batch);
 }
 
 /* Instances that the run will come to. */
@@ -177,7 +202,7 @@ static sl_status build_others(struct sl_session *s)
 	if (!s->config.infer_only && !s->config.eval)
 		return SL_OK;
 	SL_TRY(sl_session_build(s, SL_EVAL));
-	if (s->config.eval_steps == 0)
+	if (reaches_eval_tail(s))
 		SL_TRY(sl_session_build(s, SL_EVAL_TAIL));
 	return SL_OK;
 }

@@ -61,6 +61,9 @@ struct sl_session {
 };
 
 bool sl_instance_is_built(const struct sl_instance *x);
+/* SL_E_INVALID unless the session was prepared to run this instance. */
+SL_NODISCARD sl_status sl_session_ready(
+	const struct sl_session *s, enum sl_instance_id id);
 /* Seals an instance that is wanted now for the first time. */
 SL_NODISCARD sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id);
 /* Whether the caller asked for the end. */

@@ -102,6 +102,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 		.io_ctx = s,
 	};
 
+	SL_TRY(sl_session_ready(s, id));
 	s->io.instance = &s->instances[id];
 	s->io.loss = s->io.correct = 0;
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of src/session/train.c and eval.c: epochs, tails, evaluation, freezing, stopping.
- */
+/* Tests of src/session/train.c: epochs, tails, evaluation between, freezing, stopping. */
 #include "harness/harness.h"
 #include "harness/session_run.h"
 
@@ -100,25 +99,6 @@ static void evaluation_between_epochs_changes_no_bit_of_training(void **state)
 		sl_assert_ok(sl_session_run_all(&config, &with));
 		assert_string_equal(plain.summary.digest, with.summary.digest);
 	}
-}
-
-static void evaluation_gives_the_same_numbers_under_a_budget(void **state)
-{
-	struct sl_session_config config = mlp;
-	struct sl_session_run a, b;
-	uint64_t peak, least;
-
-	(void)state;
-	config.steps = 3;
-	config.valid_ratio = 0.25;
-	config.eval = true;
-	sl_assert_ok(sl_session_run_all(&config, &a));
-	sl_assert_ok(sl_session_bounds(&config, &peak, &least));
-	config.budget_bytes = least;
-	sl_assert_ok(sl_session_run_all(&config, &b));
-	assert_true(a.summary.eval.loss == b.summary.eval.loss);
-	assert_true(a.summary.eval.accuracy == b.summary.eval.accuracy);
-	assert_int_equal(a.summary.eval.samples, 256);
 }
 
 /* Reads persistent value `name` of a session after so many steps. */
@@ -256,7 +236,6 @@ int main(void)
 		SL_TEST(a_partial_batch_is_the_same_under_a_budget),
 		SL_TEST(a_batch_larger_than_the_set_is_the_set),
 		SL_TEST(evaluation_between_epochs_changes_no_bit_of_training),
-		SL_TEST(evaluation_gives_the_same_numbers_under_a_budget),
 		SL_TEST(frozen_parameters_stay_as_they_were),
 		SL_TEST(freezing_everything_is_refused),
 		SL_TEST(a_stop_ends_after_the_step_and_saves),
