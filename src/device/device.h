@@ -32,7 +32,6 @@ uint64_t sl_device_bytes(const struct sl_device *d); /* memory it has in all */
 struct sl_device_arena {
 	uint8_t *base;
 	uint64_t bytes;
-	void *handle; /* the device's */
 };
 /*
  * All bytes are there when this returns (touched once): running out is known now and not
