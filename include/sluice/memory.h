@@ -19,13 +19,15 @@ struct sl_planner_device {
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
 };
 
-/* What one policy makes of one budget. */
+/* What one policy makes of one budget; times are virtual, by the price of the plan, but
+ * for plan_ns. */
 struct sl_plan_report {
 	char policy[32];
 	bool feasible;
 	uint64_t budget_bytes; /* 0: unlimited */
-	uint64_t least_budget_bytes, bound_budget_bytes;
-	uint32_t binding_op;
+	uint64_t least_budget_bytes; /* the least that this policy works in */
+	uint64_t bound_budget_bytes; /* B*: no policy works below it */
+	uint32_t binding_op; /* the op that sets it */
 	char binding_kind[48], binding_scope[96];
 	uint64_t peak_bytes, unbudgeted_peak_bytes;
 	uint64_t base_iter_ns, iter_ns, swap_out_bytes, swap_in_bytes, recompute_ns,

@@ -12,11 +12,14 @@
  * A session is one job: a model, its data, an optimizer, a budget. Everything is decided
  * at open (graphs sealed, kernels chosen) and at prepare (plans made and checked, memory
  * taken); train then only carries out. One thread uses a session.
+ *
+ * open, prepare, then train, eval or infer, then close; examples/01_train.c is all of it.
+ * After a failure a session is only good for closing.
  */
 struct sl_session;
-struct sl_buf;
 
-/* Zero is the default of each field; texts are borrowed until close. */
+/* Zero is the default of each field, but in weight_decay and schedule.gamma zero is zero.
+ * The struct is copied at open, its texts are borrowed until close. */
 struct sl_session_config {
 	const char *model; /* "resnet18:classes=10,input=3x64x64" */
 	const char *data; /* "idx:DIR", "text:FILE", ...; NULL: synthetic of the model's
@@ -33,37 +36,39 @@ struct sl_session_config {
 	const char
 		*freeze; /* parameters whose name begins so are not trained; NULL: none */
 
-	uint64_t budget_bytes; /* 0: none */
-	uint64_t host_bytes;
+	uint64_t budget_bytes; /* hard cap of device memory; 0: none */
+	uint64_t host_bytes; /* host tier; 0: none */
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
 	const char *policy; /* NULL: keep without a budget, belady with one */
-	const char *plan_path; /* run this stored plan */
+	const char *plan_path; /* run this stored plan; NULL: plan anew */
 
 	uint64_t seed;
 	int threads; /* 0: all cores; width of running only */
 	bool no_dropout;
 	bool augment; /* flip and crop images by seed */
-	double valid_ratio; /* part of the samples held out where the data has no test set
-			     */
+	double valid_ratio; /* share of samples held out, below 1; 0: 0.1 of a text, else
+			       none; negative: none */
 	bool eval; /* evaluate on the held-out samples after each epoch and at the end */
 	int64_t eval_steps; /* at most so many batches; 0: all */
-	bool allow_nan;
+	bool allow_nan; /* a loss that is not finite does not end the run */
 	bool infer_only; /* no optimizer, no training program */
 
-	const char *save_path; /* written at the end, and every save_every steps */
+	const char *save_path; /* written at the end, and every save_every steps; NULL:
+				  not at all */
 	int64_t save_every; /* 0: only at the end */
 	const char *resume_path; /* NULL: fresh */
-	const char *record_path; /* trace text of the training step */
-	const volatile sig_atomic_t *stop; /* nonzero: end after the current step */
+	const char *record_path; /* trace text of the training step; NULL: none */
+	const volatile sig_atomic_t *stop; /* nonzero: end after the current step; NULL:
+					      never */
 };
 
 struct sl_step_report {
 	int64_t step; /* 1, 2, ... over the life of the model */
-	int64_t steps;
-	int64_t epoch;
-	double loss;
-	double accuracy; /* over the step's labels; for text too */
+	int64_t steps; /* of the whole run */
+	int64_t epoch; /* 1, 2, ... */
+	double loss; /* mean cross entropy of the step's labels, in nats */
+	double accuracy; /* share of the step's labels, 0 to 1; for text too */
 	double iter_ms;
 	double samples_per_s;
 	uint64_t device_bytes; /* arena high-water mark so far */
@@ -72,11 +77,12 @@ struct sl_step_report {
 
 struct sl_eval_report {
 	int64_t epoch;
-	double loss, accuracy, bits_per_byte; /* bits_per_byte: text models */
+	double loss, accuracy, bits_per_byte; /* means; bits_per_byte: text models */
 	int64_t samples;
 	bool text;
 };
 
+/* Called in the session's thread; what they are given lives for the call. */
 struct sl_session_events {
 	void *ctx;
 	void (*step)(void *ctx, const struct sl_step_report *r); /* NULL: not told */
@@ -85,8 +91,8 @@ struct sl_session_events {
 };
 
 struct sl_summary {
-	int64_t steps;
-	double loss_first, loss_last;
+	int64_t steps; /* of the model's life, as in the last report */
+	double loss_first, loss_last; /* of this run */
 	uint64_t budget_bytes, peak_device_bytes, peak_host_bytes, peak_disk_bytes;
 	uint64_t predicted_peak_bytes;
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes, recompute_ops;
@@ -98,10 +104,13 @@ struct sl_summary {
 	bool evaluated;
 };
 
+/* Opens the data and seals the graphs. SL_E_USAGE for what the config says
+ * wrong, the codes of sl_data_open() and sl_model_parse(), SL_E_NOMEM. */
 SL_NODISCARD sl_status sl_session_open(
 	const struct sl_session_config *config, struct sl_session **out);
-/* Plans, takes memory, initialises or resumes. SL_E_INFEASIBLE names B* and the binding
- * op. */
+/* Plans, takes memory, initialises or resumes. events are copied; NULL: none.
+ * SL_E_INFEASIBLE names B* and the binding op, SL_E_NOMEM_DEVICE a budget that the
+ * machine has not, SL_E_FORMAT a checkpoint or plan that is damaged. */
 SL_NODISCARD sl_status sl_session_prepare(
 	struct sl_session *s, const struct sl_session_events *events);
 /* SL_E_INTERRUPTED after a stop (checkpoint written if asked for and a step was done; the
@@ -109,7 +118,8 @@ SL_NODISCARD sl_status sl_session_prepare(
  * done.
  */
 SL_NODISCARD sl_status sl_session_train(struct sl_session *s, struct sl_summary *out);
-/* Runs the evaluation program over the held-out samples. */
+/* Runs the evaluation program over the held-out samples, or over all where none are held
+ * out; of a session with eval or infer_only set. */
 SL_NODISCARD sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out);
 /* One prediction: for images the class and its probability, for text the bits per byte of
  * a window. */
@@ -120,12 +130,13 @@ struct sl_prediction {
 	double probability;
 	double bits_per_byte;
 };
-/* Predicts the held-out samples, or all where none are held out, in order; after prepare.
- */
+/* Predicts the held-out samples, or all where none are held out, in order. A failure of
+ * `each` ends it and is returned. */
 SL_NODISCARD sl_status sl_session_infer(struct sl_session *s, void *ctx,
 	sl_status (*each)(void *ctx, const struct sl_prediction *p));
 void sl_session_close(struct sl_session *s); /* NULL is fine */
 
+/* Elements over all parameters of the model. */
 uint64_t sl_session_param_count(const struct sl_session *s);
 
 #endif

@@ -131,6 +131,8 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 
 static sl_status open_session(struct sl_session *s)
 {
+	if (s->config.model == NULL)
+		return SL_FAIL(SL_E_USAGE, "no model is named; give one, such as lenet5");
 	if (s->config.threads > SL_POOL_WIDTH_MAX)
 		return SL_FAIL(SL_E_USAGE, "--threads %d: there may be 1 to %d",
 			s->config.threads, SL_POOL_WIDTH_MAX);
@@ -188,7 +190,7 @@ static bool reaches_eval_tail(const struct sl_session *s)
 {
 	int64_t batch = batch_of(s, SL_EVAL);
 
-	return s->config.eval_steps == 0 ||
+	return s->config.eval_steps <= 0 ||
 	       (batch > 0 && s->config.eval_steps > count_of(s, SL_EVAL) / batch);
 }
 

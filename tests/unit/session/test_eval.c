@@ -60,6 +60,9 @@ static void what_a_session_was_not_prepared_for_is_refused(void **state)
 	struct sl_session *s = NULL;
 
 	(void)state;
+	config.model = NULL;
+	sl_assert_fails(sl_session_open(&config, &s), SL_E_USAGE, "no model");
+	config.model = mlp.model;
 	config.steps = 1;
 	sl_assert_ok(sl_session_open(&config, &s));
 	sl_assert_fails(sl_session_train(s, &summary), SL_E_INVALID, "prepare");
