@@ -20,6 +20,15 @@ $(BUILD)/sluiced: $(DAEMON_OBJ) $(LIB)
 
 -include $(CLI_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d)
 
+# Small programs that see the public headers alone.
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+.PHONY: examples
+examples: $(EXAMPLES) ## build the programs of examples/
+$(BUILD)/examples/%.o: CFLAGS := $(filter-out -Isrc,$(CFLAGS))
+$(EXAMPLES): $(BUILD)/%: $(BUILD)/%.o $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+-include $(EXAMPLES:=.d)
+
 # Timings of single kernels (bench/kernels.sh); they too are built for this machine.
 BENCH_COMMON := $(BUILD)/bench/measure.o
 $(BUILD)/bench/%.o: CFLAGS += $(KERNEL_FLAGS)

@@ -56,7 +56,7 @@ corpus = $(foreach b,$(FUZZ_BIN),"$(b) $(wildcard tests/fuzz/corpus/$(patsubst f
 
 PARTS := build lint unit fast conform model fault corpus e2e asan tsan san-unit oom oom-fs perf
 .PHONY: $(PARTS:%=part-%)
-part-build: all
+part-build: all $(EXAMPLES)
 part-lint:
 	$(call run,lint) --jobs $(JOBS) $(LINTS)
 part-unit: $(UNIT_BIN)
