@@ -6,13 +6,15 @@
 
 static sl_status run(struct cli_args *args)
 {
+	struct sl_session_events events;
 	struct cli_progress progress;
 	struct sl_summary summary = {.loss_first = (double)NAN, .loss_last = (double)NAN};
 	sl_status st;
 
 	args->config.model = args->operands[0];
 	cli_progress_init(&progress, args);
-	st = cli_train(&args->config, &progress, &summary);
+	events = cli_progress_events(&progress);
+	st = cli_train(&args->config, &events, &progress, &summary);
 	if (st == SL_OK || st == SL_E_INTERRUPTED)
 		SL_TRY(cli_report_summary(&summary, args->json));
 	return st;

@@ -66,25 +66,19 @@ static sl_status train(
 	const struct sl_session_config *config, struct losses *l, struct sl_summary *out)
 {
 	struct sl_session_events events = {.ctx = l, .step = on_step, .note = on_note};
-	struct sl_session *s = NULL;
 	sl_status st;
 
 	l->outer = cli_progress_events(l->progress);
-	SL_TRY_OUT(begin(l->progress, config->budget_bytes));
-	SL_TRY_OUT(sl_session_open(config, &s));
-	SL_TRY_OUT(sl_session_prepare(s, &events));
-	SL_TRY_OUT(sl_session_train(s, out));
-	if (l->lost)
+	SL_TRY(begin(l->progress, config->budget_bytes));
+	st = cli_train(config, &events, l->progress, out);
+	if (st == SL_OK && l->lost)
 		st = SL_FAIL(SL_E_NOMEM,
 			"the losses of %zu steps are all that can be compared; give "
 			"fewer --steps",
 			l->n);
-out:
 	/* The checkpoints are removed: there is nothing to continue with. */
 	if (st == SL_E_INTERRUPTED)
 		st = SL_FAIL(st, "interrupted; nothing is compared");
-	cli_progress_end(l->progress);
-	sl_session_close(s);
 	return st;
 }
 

@@ -7,15 +7,15 @@
 #include "base/units.h"
 #include "output.h"
 
-sl_status cli_train(const struct sl_session_config *config, struct cli_progress *p,
+sl_status cli_train(const struct sl_session_config *config,
+	const struct sl_session_events *events, struct cli_progress *p,
 	struct sl_summary *out)
 {
-	struct sl_session_events events = cli_progress_events(p);
 	struct sl_session *s = NULL;
 	sl_status st;
 
 	SL_TRY_OUT(sl_session_open(config, &s));
-	SL_TRY_OUT(sl_session_prepare(s, &events));
+	SL_TRY_OUT(sl_session_prepare(s, events));
 	SL_TRY_OUT(sl_session_train(s, out));
 out:
 	cli_progress_end(p);
