@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/compiler.h"
 
 #define DUMPED 32
 

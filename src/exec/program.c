@@ -6,7 +6,6 @@
 #include "exec/program.h"
 
 #include "base/alloc.h"
-#include "base/compiler.h"
 #include "base/units.h"
 #include "graph/dce.h"
 

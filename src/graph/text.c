@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "graph/ir.h"
 
 typedef sl_status (*print_fn)(struct sl_buf *out, const void *item);

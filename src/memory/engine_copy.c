@@ -4,7 +4,6 @@
 #include "memory/engine_int.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"

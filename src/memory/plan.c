@@ -4,7 +4,6 @@
 #include "memory/plan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "memory/plan.h"
 #include "memory/text_fields_int.h"
 

@@ -2,8 +2,6 @@
 /* The access trace as data: builders, class table, release. */
 #include "memory/trace.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 static const struct {

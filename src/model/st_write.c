@@ -4,7 +4,6 @@
  * header is first written with zeros in their place and once more before the file gets
  * its name. Nothing in it depends on time or place: the same input gives the same bytes.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"

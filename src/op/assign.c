@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "base/compiler.h"
-
 static sl_status assign_infer(const struct sl_node_info *n, struct sl_type *out)
 {
 	(void)out;

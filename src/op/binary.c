@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-#include "base/compiler.h"
-
 typedef double (*map_fn)(double a, double b);
 
 static sl_status broadcast_infer(const struct sl_node_info *n, struct sl_type *out)

@@ -2,8 +2,6 @@
 /* Checkpoints: every persistent value and the run's place, whole or not at all. */
 #include "model/checkpoint.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "session/optimizer.h"
 #include "session/state.h"

@@ -2,7 +2,6 @@
 #ifndef SL_SESSION_SESSION_INT_H
 #define SL_SESSION_SESSION_INT_H
 
-#include "base/event.h"
 #include "memory/engine.h"
 #include "memory/policy/policy.h"
 #include "session/instance.h"

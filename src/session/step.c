@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "session/session_int.h"
 
 static int64_t part_size(const struct sl_instance *x, int64_t part)
