@@ -73,6 +73,10 @@ part-corpus: $(FUZZ_BIN)
 	$(call run,corpus) --jobs $(JOBS) $(corpus)
 part-e2e: all
 	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
+part-acceptance: all
+	$(call run,acceptance) --timeout 3000 --env SLUICE=$(abspath $(BUILD))/sluice \
+		--env FULL=1 --env STEPS=20 --env KILLS=50 \
+		tests/e2e/verify.sh tests/e2e/kill.py $(wildcard tests/acceptance/*.sh)
 part-perf: all
 	$(call run,perf) --timeout 900 --env SLUICE=$(abspath $(BUILD))/sluice \
 		$(wildcard tests/perf/*.sh tests/perf/*.py)
@@ -102,7 +106,7 @@ parts = @+mkdir -p $(BUILD); r=$(RESULTS).$@; rm -f $$r; for p in $(1); do \
 	[ $$p != build ] || break; }; done; $(RUN) --sum $$r
 
 .PHONY: check check-fast check-asan check-tsan check-oom check-fault check-e2e check-perf \
-	check-cuda check-gpu bench-gpu check-onnx
+	check-acceptance check-cuda check-gpu bench-gpu check-onnx
 check: ## build, lint, every test, sanitizer runs; ends with "N passed, N failed"
 	$(call parts,build lint unit conform model fault corpus e2e asan tsan)
 check-fast: ## the quick unit tests, ten seconds
@@ -119,6 +123,9 @@ check-e2e: ## the command line, end to end
 	$(call parts,build e2e)
 check-perf: ## performance limits, as ratios within one run
 	$(call parts,build perf)
+
+check-acceptance: ## the figures of a release: full sizes, memory, learning (half an hour)
+	$(call parts,build acceptance)
 
 absent = @echo "$(1): this build has no such part yet"; echo "0 passed, 0 failed, 1 skipped"
 check-cuda: ## CUDA back end against a fake driver (no such part yet)
