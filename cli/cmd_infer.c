@@ -95,6 +95,7 @@ static sl_status run(struct cli_args *args)
 	args->config.model = args->operands[0];
 	args->config.data = spec;
 	args->config.infer_only = true;
+	args->config.valid_ratio = -1; /* all of a text, not its held-out tenth */
 	st = infer(args);
 	sl_free(spec);
 	return st;
@@ -102,7 +103,8 @@ static sl_status run(struct cli_args *args)
 
 static const struct cli_option rows[] = {
 	{"input", "FILE", CLI_TEXT, offsetof(struct cli_args, input),
-		"samples: .npy, .csv, a folder in IDX format, or a text"},
+		"samples: .npy, .csv, a text, or a folder in IDX format (its test "
+		"images)"},
 	{"resume", "FILE", CLI_TEXT, offsetof(struct cli_args, config.resume_path),
 		"weights (safetensors; default: fresh ones by seed)"},
 	{"batch", "N", CLI_COUNT, offsetof(struct cli_args, config.batch),

@@ -68,7 +68,7 @@ enum sl_augment {
 };
 
 /* Samples [first, first + count) of an epoch's order; the training split is shuffled and
- * augmented, the others come as they are stored. */
+ * augmented unless `as_stored`, the others come as they are stored. */
 struct sl_data_request {
 	enum sl_split split;
 	uint64_t seed;
@@ -76,6 +76,7 @@ struct sl_data_request {
 	int64_t first;
 	int64_t count;
 	uint32_t augment; /* enum sl_augment; images only */
+	bool as_stored; /* in the file's order, whatever seed, epoch and augment */
 };
 
 /*

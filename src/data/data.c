@@ -160,6 +160,11 @@ sl_status sl_data_scratch(const struct sl_data_opts *o, int *out_fd)
 					    "SLUICE_DISK names another folder)");
 }
 
+static bool augments(const struct sl_data_request *r)
+{
+	return r->augment != 0 && r->split == SL_SPLIT_TRAIN && !r->as_stored;
+}
+
 static sl_status check_request(struct sl_data *d, const struct sl_data_request *r)
 {
 	char text[SL_SHAPE_TEXT];
@@ -173,7 +178,7 @@ static sl_status check_request(struct sl_data *d, const struct sl_data_request *
 			(unsigned)r->split < SL_SPLIT_COUNT
 				? (long long)d->info.count[r->split]
 				: 0);
-	if (!r->augment || r->split != SL_SPLIT_TRAIN)
+	if (!augments(r))
 		return SL_OK;
 	if (d->info.tokens || d->info.sample.rank != 3)
 		return SL_FAIL(SL_E_USAGE,
@@ -193,14 +198,17 @@ static sl_status check_request(struct sl_data *d, const struct sl_data_request *
 static sl_status read_one(struct sl_data *d, const struct sl_data_request *r,
 	int64_t position, void *x, int64_t *y)
 {
-	struct sl_data_pick pick = {
-		.split = r->split, .index = position, .seed = r->seed, .epoch = r->epoch};
+	struct sl_data_pick pick = {.split = r->split,
+		.index = position,
+		.seed = r->seed,
+		.epoch = r->epoch,
+		.as_stored = r->as_stored};
 	struct sl_augment_draw draw;
 
-	if (r->split == SL_SPLIT_TRAIN)
+	if (r->split == SL_SPLIT_TRAIN && !r->as_stored)
 		pick.index = sl_shuffle_at(
 			r->seed, r->epoch, d->info.count[SL_SPLIT_TRAIN], position);
-	if (!r->augment || r->split != SL_SPLIT_TRAIN)
+	if (!augments(r))
 		return d->source->read(d, &pick, x, y);
 	SL_TRY(d->source->read(d, &pick, d->row, y));
 	sl_augment_draw(r, position, &d->info.sample, &draw);

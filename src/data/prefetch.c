@@ -37,7 +37,8 @@ struct sl_prefetch {
 static bool same_request(const struct sl_data_request *a, const struct sl_data_request *b)
 {
 	return a->split == b->split && a->seed == b->seed && a->epoch == b->epoch &&
-	       a->first == b->first && a->count == b->count && a->augment == b->augment;
+	       a->first == b->first && a->count == b->count && a->augment == b->augment &&
+	       a->as_stored == b->as_stored;
 }
 
 static void *run(void *arg)

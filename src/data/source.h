@@ -14,6 +14,7 @@ struct sl_data_pick {
 	enum sl_split split;
 	int64_t index; /* in the split, in [0, count) */
 	uint64_t seed, epoch;
+	bool as_stored;
 };
 
 struct sl_data_source {

@@ -6,7 +6,7 @@
  *
  * Windows of an epoch do not overlap; where the text has two windows and more, their grid
  * is moved by a keyed phase in [0, T) each epoch, so that epochs cut the text at other
- * places.
+ * places; as stored they begin with the text.
  */
 #include "base/alloc.h"
 #include "base/fs.h"
@@ -99,7 +99,7 @@ static sl_status text_read(
 
 	if (p->split == SL_SPLIT_VALID)
 		at += t->train_length;
-	else if (t->phased)
+	else if (t->phased && !p->as_stored)
 		at += phase(t, p);
 	SL_TRY(sl_fs_pread(
 		t->fd, t->path, t->window, (size_t)t->context + 1, (uint64_t)at));

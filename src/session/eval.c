@@ -36,6 +36,7 @@ static sl_status each_batch(struct sl_session *s, batch_fn fn, void *ctx)
 			.seed = s->config.seed,
 			.first = first,
 			.count = left < batch ? left : batch,
+			.as_stored = true,
 		};
 		s->io.has_next = false;
 		SL_TRY(sl_session_run(s, left < batch ? SL_EVAL_TAIL : SL_EVAL));

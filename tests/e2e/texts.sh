@@ -43,6 +43,16 @@ right=$(zcat $images/t10k-labels-idx1-ubyte.gz | tail -c +9 | od -An -v -t u1 -w
 	paste -d ' ' - <(sed 's/.*"class":\([0-9]*\).*/\1/' "$work/out") | awk '$1 == $2 {n++} END {print n}')
 [ "$right" -gt 4000 ] && ok "$right of 10000 right" || not_ok "only $right of 10000 right"
 head -c 3000 /usr/share/common-licenses/Apache-2.0 >"$work/letter.txt"
+seq 40 | awk '{print $1 "," $1 / 2 "," $1 % 2}' >"$work/rows.csv"
+works "a table is learnt" train mlp:sizes=2-8-2 --data csv:$work/rows.csv --batch 8 --steps 20 --save $work/m.safetensors
+works "rows are predicted" infer mlp:sizes=2-8-2 --input $work/rows.csv --resume $work/m.safetensors
+cut -d ' ' -f 3- "$work/out" >"$work/forth"
+tac "$work/rows.csv" >"$work/rev.csv"
+works "and backwards" infer mlp:sizes=2-8-2 --input $work/rev.csv --resume $work/m.safetensors
+cut -d ' ' -f 3- "$work/out" | tac | cmp -s - "$work/forth" && [ "$(sort -u "$work/forth" | wc -l)" -gt 9 ] &&
+	ok "in the file's order" || not_ok "in the file's order"
+works "all of a text" infer gpt2:layers=1,width=64,context=64 --input $work/letter.txt
+[ "$(wc -l <"$work/out")" = 45 ] && ok "window by window" || not_ok "window by window: $(wc -l <"$work/out")"
 works "text inside a budget" infer gpt2:layers=1,width=64,context=64 --input $work/letter.txt --batch 2 --budget 1MiB
 
 for list in models policies ops devices tiers data errors; do works "list $list" list $list; done

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "data/augment.h"
+#include "data/source.h"
 #include "unit/data/files.h"
 
 #define N 40
@@ -35,6 +36,28 @@ static void a_split_batch_equals_the_whole(void **state)
 	}
 	assert_memory_equal(whole, part, sizeof(whole));
 	assert_memory_equal(y, z, sizeof(y));
+	sl_data_close(d);
+}
+
+static void samples_come_as_they_are_stored_when_asked_so(void **state)
+{
+	static float x[32 * PIXELS], one[PIXELS];
+	int64_t y[32], z;
+	struct sl_data *d = opened();
+	struct sl_data_request r = {.seed = 3,
+		.epoch = 2,
+		.count = 32,
+		.augment = SL_AUGMENT_FLIP,
+		.as_stored = true};
+	struct sl_data_pick pick = {0};
+
+	(void)state;
+	sl_assert_ok(sl_data_batch(d, &r, x, y));
+	for (; pick.index < 32; pick.index++) {
+		sl_assert_ok(d->source->read(d, &pick, one, &z));
+		assert_memory_equal(one, x + pick.index * PIXELS, sizeof(one));
+		assert_int_equal(z, y[pick.index]);
+	}
 	sl_data_close(d);
 }
 
@@ -183,6 +206,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(a_split_batch_equals_the_whole),
+		SL_TEST(samples_come_as_they_are_stored_when_asked_so),
 		SL_TEST(requests_outside_the_epoch_are_refused),
 		SL_TEST(only_images_are_augmented),
 		SL_TEST(a_moved_flipped_image_is_black_behind),
