@@ -19,9 +19,12 @@ E2E := $(wildcard tests/e2e/*.sh tests/e2e/*.py)
 # Left out of check-fast, which is to take ten seconds.
 SLOW := $(BUILD)/tests/unit/session/% $(BUILD)/tests/unit/model/zoo/% \
 	$(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv $(BUILD)/tests/unit/memory/test_engine
-# Left out of the thread sanitizer's run: minutes of arithmetic in one thread.
-TSAN_NOT := $(BUILD)/tests/unit/model/zoo/% $(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv \
-	$(BUILD)/tests/conform/plan_mutation
+# Left out of the thread sanitizer's run: what starts no thread, and minutes of arithmetic in one.
+TSAN_NOT := $(foreach d,op graph tensor memory/policy model/zoo,$(BUILD)/tests/unit/$(d)/%) \
+	$(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv $(BUILD)/tests/conform/plan_mutation
+# The slow ones begin, so that at the end no core waits for one of them.
+FIRST := $(foreach d,model fault conform,$(BUILD)/tests/$(d)/%) $(SLOW)
+slow_first = $(filter $(FIRST),$(1)) $(filter-out $(FIRST),$(1))
 
 # Programs whose source calls one of the torture loops.
 calls = $(filter $(C_BIN),$(patsubst %.c,$(BUILD)/%,$(shell grep -rlw --include=*.c \
@@ -54,23 +57,19 @@ export TSAN_OPTIONS ?= suppressions=tests/harness/tsan.supp:halt_on_error=1
 run = @$(RUN) --results $(RESULTS) --logs $(BUILD)/logs --label $(1)
 corpus = $(foreach b,$(FUZZ_BIN),"$(b) $(wildcard tests/fuzz/corpus/$(patsubst fuzz_%,%,$(notdir $(b))))")
 
-PARTS := build lint unit fast conform model fault corpus e2e asan tsan san-unit oom oom-fs perf
+PARTS := build lint tests unit fast fault e2e asan tsan san-unit oom oom-fs perf
 .PHONY: $(PARTS:%=part-%)
 part-build: all $(EXAMPLES)
 part-lint:
 	$(call run,lint) --jobs $(JOBS) $(LINTS)
+part-tests: $(C_BIN) $(FUZZ_BIN)
+	$(call run,test) --jobs $(JOBS) $(call slow_first,$(C_BIN)) $(corpus)
 part-unit: $(UNIT_BIN)
 	$(call run,unit) --jobs $(JOBS) $(UNIT_BIN)
 part-fast: $(filter-out $(SLOW),$(UNIT_BIN))
 	$(call run,unit) --jobs $(JOBS) $(filter-out $(SLOW),$(UNIT_BIN))
-part-conform: $(CONFORM_BIN)
-	$(call run,conform) --jobs $(JOBS) $(CONFORM_BIN)
-part-model: $(MODEL_BIN)
-	$(call run,model) --jobs $(JOBS) $(MODEL_BIN)
 part-fault: $(FAULT_BIN)
 	$(call run,fault) --jobs $(JOBS) $(FAULT_BIN)
-part-corpus: $(FUZZ_BIN)
-	$(call run,corpus) --jobs $(JOBS) $(corpus)
 part-e2e: all
 	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
 part-acceptance: all
@@ -85,18 +84,21 @@ part-oom: $(C_BIN)
 part-oom-fs: $(C_BIN)
 	$(call run,oom-fs) --jobs $(JOBS) $(call calls,sl_torture_fs)
 
-# The same programs, compiled with the sanitizers into folders of their own.
-SAN_BIN := $(if $(filter tsan,$(LABEL)),$(filter-out $(TSAN_NOT),$(C_BIN)),$(C_BIN))
-part-san-unit: $(SAN_BIN) $(FUZZ_BIN)
+# The same programs, compiled with the sanitizers into folders of their own. Line numbers are all
+# the debugging information that reports need.
+SAN_OPT := OPT="-O1 -g1" KERNEL_OPT=-O1
+SAN_BIN := $(call slow_first,$(if $(filter tsan,$(LABEL)),$(filter-out $(TSAN_NOT),$(C_BIN)),$(C_BIN)))
+SAN_FUZZ := $(if $(filter tsan,$(LABEL)),,$(FUZZ_BIN))
+part-san-unit: $(SAN_BIN) $(SAN_FUZZ)
 	$(call run,$(LABEL)) --jobs $(JOBS) --timeout 600 --env SL_TEST_TIMEOUT=590 \
-		$(if $(PREFIX_RUN),--prefix "$(PREFIX_RUN)") $(SAN_BIN) $(corpus)
+		$(if $(PREFIX_RUN),--prefix "$(PREFIX_RUN)") $(SAN_BIN) $(if $(SAN_FUZZ),$(corpus))
 part-asan:
 	@+$(MAKE) --no-print-directory part-san-unit LABEL=asan BUILD=$(BUILD)-asan \
-		RESULTS=$(abspath $(RESULTS)) OPT="-O1 -g" \
+		RESULTS=$(abspath $(RESULTS)) $(SAN_OPT) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 part-tsan: # without address randomisation, which the thread sanitizer of gcc 12 may refuse
 	@+$(MAKE) --no-print-directory part-san-unit LABEL=tsan BUILD=$(BUILD)-tsan \
-		RESULTS=$(abspath $(RESULTS)) OPT="-O1 -g" SAN="-fsanitize=thread" \
+		RESULTS=$(abspath $(RESULTS)) $(SAN_OPT) SAN="-fsanitize=thread" \
 		PREFIX_RUN="$$(setarch -R true 2>/dev/null && echo setarch -R)"
 
 # Runs parts one after the other, whatever they say, and ends with the sum.
@@ -108,7 +110,7 @@ parts = @+mkdir -p $(BUILD); r=$(RESULTS).$@; rm -f $$r; for p in $(1); do \
 .PHONY: check check-fast check-asan check-tsan check-oom check-fault check-e2e check-perf \
 	check-acceptance check-cuda check-gpu bench-gpu check-onnx
 check: ## build, lint, every test, sanitizer runs; ends with "N passed, N failed"
-	$(call parts,build lint unit conform model fault corpus e2e asan tsan)
+	$(call parts,build lint tests e2e asan tsan)
 check-fast: ## the quick unit tests, ten seconds
 	$(call parts,fast)
 check-asan: ## all C tests under the address and undefined-behaviour sanitizers

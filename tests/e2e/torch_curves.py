@@ -14,6 +14,8 @@ BOUND = 1e-4
 DEBIAN_PYTHON = "/usr/bin/python3"
 CASES = ["mlp", "lenet5", "resnet18", "gpt2"]
 
+# On a busy machine threads that spin take minutes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 try:
     import numpy as np
     import torch

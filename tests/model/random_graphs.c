@@ -14,7 +14,10 @@
 
 #include "memory/policy/policy.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+#define SEEDS 40
+#define WIDE_SEEDS 4
+#elif defined(__SANITIZE_ADDRESS__)
 #define SEEDS 60
 #define WIDE_SEEDS 4
 #else

@@ -24,9 +24,10 @@ static void the_number_of_threads_changes_no_bit(void **state)
 	struct sl_session_config config;
 
 	(void)state;
-	for (int i = 0; sl_session_small(i, &config); i++) {
+	for (int i = 0; i < MODELS; i++) {
 		struct sl_session_run one, many;
 
+		assert_true(sl_session_small(i, &config));
 		config.threads = 1;
 		sl_assert_ok(sl_session_run_all(&config, &one));
 		for (config.threads = 2; config.threads <= 4; config.threads += 2) {
