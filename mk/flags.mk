@@ -18,8 +18,7 @@ OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/libsluice.a
 
 # Kernels are built for the machine that builds them; NaN and infinity still behave.
-KERNEL_OPT ?= -O3
-KERNEL_FLAGS := $(KERNEL_OPT) -march=native -ffp-contract=fast -fopenmp-simd -fno-math-errno \
+KERNEL_FLAGS := -O3 -march=native -ffp-contract=fast -fopenmp-simd -fno-math-errno \
 	-fno-trapping-math -Wno-pass-failed
 $(BUILD)/src/kernel/cpu/%.o: CFLAGS += $(KERNEL_FLAGS)
 
