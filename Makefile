@@ -37,8 +37,8 @@ $(TEXT):
 	@bible -f Gen1:1-Rev22:21 > $@.tmp && mv $@.tmp $@
 
 # Six to ten minutes on two cores; bits per byte of the held-out tenth fall below 2.2.
-TEXT_STEPS ?= 3000
-train-text: all $(TEXT) ## train a small GPT on the King James text (TEXT_STEPS=3000)
+TEXT_STEPS ?= 2500
+train-text: all $(TEXT) ## train a small GPT on the King James text (TEXT_STEPS=2500)
 	$(BUILD)/sluice train gpt2:layers=4,width=256,dropout=0.05 --data text:$(TEXT) \
 		--batch 8 --steps $(TEXT_STEPS) --lr 0.002 --schedule cosine --warmup 50 --clip 1 \
 		--eval --eval-steps 100 --save $(BUILD)/text.safetensors
