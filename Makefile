@@ -67,6 +67,6 @@ clean: ## remove the build folders
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sort | \
-		sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | \
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile mk/*.mk | \
+		sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
