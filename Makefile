@@ -69,4 +69,4 @@ clean: ## remove the build folders
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile mk/*.mk | \
 		sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/' | \
-		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+		awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
