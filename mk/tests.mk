@@ -47,9 +47,9 @@ unit: $(UNIT_BIN) ## unit tests with all their output; ONLY="base tensor" builds
 
 RESULTS ?= $(BUILD)/results
 JOBS ?= $(shell nproc)
-# The last one: gcc 12 loses track of thread-local blocks of opened libraries (oneDNN) and crashes.
 # Above the harness's default: the machine may be busy.
 export SL_TEST_TIMEOUT ?= 170
+# Without its last setting gcc 12 loses track of thread-local blocks of opened libraries (oneDNN) and crashes.
 export ASAN_OPTIONS ?= allocator_may_return_null=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0
 export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
 export LSAN_OPTIONS ?= suppressions=tests/harness/lsan.supp:print_suppressions=0

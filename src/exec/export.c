@@ -63,12 +63,11 @@ static sl_status add_op(const struct sl_program_op *op, struct sl_trace *t)
 				  });
 }
 
-static sl_status add_tier(
-	const struct sl_program_tier *tier, uint32_t id, struct sl_trace *t)
+static sl_status add_tier(struct sl_trace *t, const struct sl_program_tier *tier)
 {
 	struct sl_trace_link link = {
 		.from = SL_TIER_DEVICE,
-		.to = id,
+		.to = t->n_tiers + 1,
 		.bytes_per_s = tier->bytes_per_s,
 		.latency_ns = tier->latency_ns,
 		.half_duplex = tier->half_duplex,
@@ -76,9 +75,17 @@ static sl_status add_tier(
 
 	SL_TRY(sl_trace_add_tier(t, tier->name, tier->bytes));
 	SL_TRY(sl_trace_add_link(t, &link));
-	link.from = id;
+	link.from = link.to;
 	link.to = SL_TIER_DEVICE;
 	return sl_trace_add_link(t, &link);
+}
+
+sl_status sl_program_add_tiers(
+	struct sl_trace *t, const struct sl_program_tier *tiers, uint32_t n_tiers)
+{
+	for (uint32_t i = 0; i < n_tiers; i++)
+		SL_TRY(add_tier(t, &tiers[i]));
+	return SL_OK;
 }
 
 sl_status sl_program_trace(const struct sl_program *p,
@@ -87,8 +94,7 @@ sl_status sl_program_trace(const struct sl_program *p,
 	struct sl_trace t = SL_TRACE_INIT;
 	sl_status st = SL_OK;
 
-	for (uint32_t i = 0; i < n_tiers; i++)
-		SL_TRY_OUT(add_tier(&tiers[i], i + 1, &t));
+	SL_TRY_OUT(sl_program_add_tiers(&t, tiers, n_tiers));
 	SL_TRY_OUT(add_values(p, &t));
 	for (uint32_t i = 0; i < p->n_ops; i++)
 		SL_TRY_OUT(add_op(&p->ops[i], &t));

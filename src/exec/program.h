@@ -65,6 +65,10 @@ struct sl_program_tier {
 	bool half_duplex;
 };
 
+/* Adds tiers and their links to a trace that has none. */
+SL_NODISCARD sl_status sl_program_add_tiers(
+	struct sl_trace *t, const struct sl_program_tier *tiers, uint32_t n_tiers);
+
 /*
  * The trace of one step; storage ids are its value ids. Storage n_persistent is the
  * bounce buffer of the tiers: immovable, SL_BOUNCE_BYTES.

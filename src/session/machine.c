@@ -51,7 +51,6 @@ sl_status sl_machine_describe(struct sl_machine *m,
 	if (config->disk_bytes > 0 && disk_bytes == 0)
 		return SL_FAIL(SL_E_USAGE, "a disk tier of %llu bytes; it has %u or more",
 			(unsigned long long)config->disk_bytes, SL_TIER_MAX_ALIGN);
-	m->unbudgeted_peak = unbudgeted_peak;
 	m->disk_folder = sl_machine_disk_folder(config);
 	m->n_tiers = 0;
 	if (config->budget_bytes == 0)

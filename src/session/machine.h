@@ -19,7 +19,6 @@ struct sl_machine {
 	struct sl_tier *tiers[SL_MAX_TIERS];
 	uint32_t n_tiers;
 	const char *disk_folder;
-	uint64_t unbudgeted_peak; /* over all instances */
 	uint64_t planned_peak;
 	uint64_t arena_bytes;
 	struct sl_device_arena arena;

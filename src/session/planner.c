@@ -10,12 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/units.h"
 #include "session/session_int.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
-#define DEFAULT_LINK ((uint64_t)12000000000)
-#define DEFAULT_DISK ((uint64_t)1700000000)
 
 struct sl_planner {
 	struct sl_session *session; /* NULL: the trace came from a file */
@@ -57,52 +54,13 @@ out:
 	return st;
 }
 
-static sl_status add_tier(
-	struct sl_trace *t, const char *name, uint64_t bytes, uint64_t rate)
-{
-	struct sl_trace_link link = {
-		.from = SL_TIER_DEVICE, .to = t->n_tiers + 1, .bytes_per_s = rate};
-
-	SL_TRY(sl_trace_add_tier(t, name, bytes));
-	SL_TRY(sl_trace_add_link(t, &link));
-	link.from = link.to;
-	link.to = SL_TIER_DEVICE;
-	return sl_trace_add_link(t, &link);
-}
-
-/* A trace that names no tier gets those of the command line. */
-static sl_status add_tiers(struct sl_planner *p, const struct sl_session_config *config,
-	const struct sl_planner_device *device)
-{
-	uint64_t disk = device->disk_bytes > 0
-				? device->disk_bytes
-				: sl_align_up(p->unbudgeted_peak * 4, 4096);
-	bool no_disk =
-		config->disk_folder != NULL && strcmp(config->disk_folder, "none") == 0;
-
-	if (p->trace.n_tiers > 0)
-		return SL_OK;
-	if (config->host_bytes > 0)
-		SL_TRY(add_tier(&p->trace, "host", config->host_bytes,
-			device->link_bytes_per_s > 0 ? device->link_bytes_per_s
-						     : DEFAULT_LINK));
-	if (no_disk)
-		return SL_OK;
-	return add_tier(&p->trace, "disk", disk,
-		device->disk_bytes_per_s > 0 ? device->disk_bytes_per_s : DEFAULT_DISK);
-}
-
-static sl_status open_model(struct sl_planner *p, const struct sl_session_config *config,
-	const struct sl_planner_device *device)
+/* The tiers that a run with a budget would have, at the rates of the command line. */
+static sl_status describe_tiers(const struct sl_planner *p,
+	const struct sl_session_config *config, const struct sl_planner_device *device,
+	struct sl_machine *m)
 {
 	struct sl_session_config c = *config;
-	struct sl_machine *m;
 
-	c.policy = NULL;
-	SL_TRY(sl_session_open(&c, &p->session));
-	m = &p->session->machine;
-	SL_TRY(sl_machine_unbudgeted_peak(
-		&p->session->instances[SL_TRAIN], &p->unbudgeted_peak));
 	c.budget_bytes = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 	c.disk_bytes = device->disk_bytes > 0 ? device->disk_bytes : config->disk_bytes;
 	SL_TRY(sl_machine_describe(m, &c, p->unbudgeted_peak));
@@ -111,19 +69,38 @@ static sl_status open_model(struct sl_planner *p, const struct sl_session_config
 		uint64_t rate =
 			host ? device->link_bytes_per_s : device->disk_bytes_per_s;
 
-		m->tier_info[i].bytes_per_s =
-			rate > 0 ? rate : m->tier_info[i].bytes_per_s;
+		if (rate > 0)
+			m->tier_info[i].bytes_per_s = rate;
 	}
-	return sl_program_trace(p->session->instances[SL_TRAIN].program, m->tier_info,
-		m->n_tiers, &p->trace);
+	return SL_OK;
 }
 
+static sl_status open_model(struct sl_planner *p, const struct sl_session_config *config,
+	const struct sl_planner_device *device)
+{
+	const struct sl_instance *x;
+	struct sl_machine *m;
+
+	SL_TRY(sl_session_open(config, &p->session));
+	x = &p->session->instances[SL_TRAIN];
+	m = &p->session->machine;
+	SL_TRY(sl_machine_unbudgeted_peak(x, &p->unbudgeted_peak));
+	SL_TRY(describe_tiers(p, config, device, m));
+	return sl_program_trace(x->program, m->tier_info, m->n_tiers, &p->trace);
+}
+
+/* A trace that names no tier gets those of the command line. */
 static sl_status open_file(struct sl_planner *p, const struct sl_session_config *config,
 	const struct sl_planner_device *device)
 {
+	struct sl_machine m = {0};
+
 	SL_TRY(read_trace(config->model, &p->trace));
 	SL_TRY(sl_policy_least(sl_policy_find("keep"), &p->trace, &p->unbudgeted_peak));
-	return add_tiers(p, config, device);
+	if (p->trace.n_tiers > 0)
+		return SL_OK;
+	SL_TRY(describe_tiers(p, config, device, &m));
+	return sl_program_add_tiers(&p->trace, m.tier_info, m.n_tiers);
 }
 
 sl_status sl_planner_open(const struct sl_session_config *config,
@@ -196,8 +173,8 @@ sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 					       : "keep";
 	const struct sl_mem_policy *policy = sl_policy_find(name);
 	struct sl_plan plan = SL_PLAN_INIT;
-	sl_ns begin = sl_clock_now();
 	sl_status st;
+	sl_ns begin;
 
 	if (policy == NULL)
 		return SL_FAIL(SL_E_USAGE,
@@ -216,7 +193,7 @@ sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 		snprintf(p->failure, sizeof(p->failure), "%s", sl_last_error());
 		return SL_OK;
 	}
-	SL_TRY_OUT(st);
+	SL_TRY(st);
 	SL_TRY_OUT(price(p, &plan, out));
 	SL_TRY_OUT(print_plan(p, &plan, plan_text));
 out:

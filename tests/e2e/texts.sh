@@ -7,7 +7,7 @@ tools=$(dirname "$0")/../tools
 # round NAME MODEL OPTIONS...
 round()
 {
-	local name=$1 least peak budget
+	local name=$1 least peak budget iter
 	shift
 	run plan "$@" --budget 1GiB --json
 	least=$(field least_budget_bytes)
@@ -26,6 +26,11 @@ round()
 		not_ok "$name: peak $(field peak_device_bytes), planned $peak"
 	works "$name: a trace is planned like its model" plan $work/t --budget $budget --json
 	[ "$(field peak_bytes)" = "$peak" ] && ok "$name: with the same peak" || not_ok "$name: with the same peak"
+	iter=$(field iter_ns)
+	grep -v -e '^tier ' -e '^link ' $work/t >$work/bare
+	works "$name: a trace without tiers gets a run's" plan $work/bare --budget $budget --json
+	[ "$(field iter_ns)" = "$iter" ] && ok "$name: at the same price" ||
+		not_ok "$name: at $(field iter_ns), not $iter"
 	works "$name: a row for each policy" plan $work/t --budget $budget --policy all --json
 	works "$name: a row for each budget" plan $work/t --pareto
 	[ "$(wc -l <"$work/out")" = 12 ] && ok "$name: eleven of them and a head" || not_ok "$name: eleven of them"

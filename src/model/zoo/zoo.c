@@ -8,11 +8,6 @@
 /* Batch norm of a single value is refused, so the unbound template has two samples. */
 #define TEMPLATE_BATCH 2
 
-const char *sl_model_name(const struct sl_model_config *c)
-{
-	return c->model->name;
-}
-
 bool sl_model_is_tokens(const struct sl_model_config *c)
 {
 	return c->model->tokens;
