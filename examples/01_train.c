@@ -5,7 +5,7 @@
  *	make examples && build/examples/01_train idx:/usr/share/datasets/fashion-mnist
  *
  * Without an operand it trains on noise. What it prints last, the digest, is the same
- *with any budget and any number of threads.
+ * with any budget and any number of threads.
  */
 #include <stdio.h>
 
@@ -36,6 +36,8 @@ int main(int argc, char **argv)
 	sl_status st;
 
 	SL_TRY_OUT(sl_session_open(&config, &s));
+	printf("%s, %llu parameters\n", config.model,
+		(unsigned long long)sl_session_param_count(s));
 	SL_TRY_OUT(sl_session_prepare(s, &events));
 	SL_TRY_OUT(sl_session_train(s, &sum));
 	printf("loss %.4f to %.4f; %.1f KiB went to disk and %.1f KiB came back\n",

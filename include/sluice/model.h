@@ -46,7 +46,6 @@ SL_NODISCARD sl_status sl_model_parse(const char *spec, struct sl_model_config *
  * checkpoints. Returns text. */
 #define SL_MODEL_SPEC_TEXT 512
 char *sl_model_print(const struct sl_model_config *c, char text[SL_MODEL_SPEC_TEXT]);
-const char *sl_model_name(const struct sl_model_config *c);
 bool sl_model_is_tokens(const struct sl_model_config *c); /* reads i32 tokens, not f32 */
 int64_t sl_model_default_batch(const struct sl_model_config *c);
 /* T of its samples: the context if the spec set it, else SL_MODEL_CONTEXT (never over the
