@@ -13,24 +13,6 @@ struct listing {
 	const char *(*at)(size_t i, const char **help);
 };
 
-static const char *device_at(size_t i, const char **help)
-{
-	*help = "an arena of exactly the budget in main memory";
-	return i == 0 ? "cpu" : NULL;
-}
-
-static const char *tier_at(size_t i, const char **help)
-{
-	static const char *const names[] = {"device", "host", "disk"};
-	static const char *const texts[] = {"the budget itself",
-		"a second arena in main memory (--host)", "one unlinked file (--disk)"};
-
-	if (i >= 3)
-		return NULL;
-	*help = texts[i];
-	return names[i];
-}
-
 static const char *error_at(size_t i, const char **help)
 {
 	static char text[128];
@@ -47,8 +29,8 @@ static const struct listing listings[] = {
 	{"models", sl_model_at},
 	{"policies", sl_policy_name_at},
 	{"ops", sl_op_name_at},
-	{"devices", device_at},
-	{"tiers", tier_at},
+	{"devices", sl_device_name_at},
+	{"tiers", sl_tier_name_at},
 	{"data", sl_data_kind_at},
 	{"errors", error_at},
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/text.h"
@@ -229,12 +230,10 @@ static sl_status open_tiers(struct sl_machine *m)
 {
 	for (uint32_t i = 0; i < m->n_tiers; i++) {
 		const struct sl_program_tier *info = &m->tier_info[i];
+		const struct sl_tier_kind *kind = sl_tier_kind_find(info->name);
 
-		if (strcmp(info->name, "host") == 0)
-			SL_TRY(sl_tier_host_create(info->bytes, &m->tiers[i]));
-		else
-			SL_TRY(sl_tier_disk_create(
-				m->disk_folder, info->bytes, &m->tiers[i]));
+		SL_BUG(kind == NULL);
+		SL_TRY(kind->create(m->disk_folder, info->bytes, &m->tiers[i]));
 	}
 	return SL_OK;
 }

@@ -245,14 +245,3 @@ out:
 	sl_trace_finish(&trace);
 	return st;
 }
-
-const char *sl_policy_name_at(size_t i, const char **summary)
-{
-	const struct sl_mem_policy *policy = sl_policy_at(i);
-
-	if (policy == NULL)
-		return NULL;
-	if (summary != NULL)
-		*summary = policy->summary;
-	return policy->name;
-}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names for listings, out of the tables themselves. */
+#include "sluice/memory.h"
+
+#include "device/device.h"
+#include "memory/policy/policy.h"
+#include "memory/tier/tier.h"
+
+static const char *give(const char *name, const char *text, const char **summary)
+{
+	if (summary != NULL)
+		*summary = text;
+	return name;
+}
+
+const char *sl_policy_name_at(size_t i, const char **summary)
+{
+	const struct sl_mem_policy *policy = sl_policy_at(i);
+
+	return policy != NULL ? give(policy->name, policy->summary, summary) : NULL;
+}
+
+const char *sl_device_name_at(size_t i, const char **summary)
+{
+	const struct sl_device_kind *kind = sl_device_kind_at(i);
+
+	return kind != NULL ? give(kind->name, kind->summary, summary) : NULL;
+}
+
+const char *sl_tier_name_at(size_t i, const char **summary)
+{
+	const struct sl_tier_kind *kind = sl_tier_kind_at(i);
+
+	return kind != NULL ? give(kind->name, kind->summary, summary) : NULL;
+}
