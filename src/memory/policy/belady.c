@@ -28,45 +28,6 @@ static sl_status no_memory(void)
 	return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 }
 
-/* A link for one direction: one that is drawn so, else one drawn the other way round. */
-static uint32_t find_link(const struct sl_trace *t, uint32_t from, uint32_t to)
-{
-	uint32_t reversed = SL_NO_ID;
-
-	for (uint32_t i = 0; i < t->n_links; i++) {
-		if (t->links[i].from == from && t->links[i].to == to)
-			return i;
-		if (t->links[i].from == to && t->links[i].to == from &&
-			reversed == SL_NO_ID)
-			reversed = i;
-	}
-	return reversed;
-}
-
-/* Tiers with channels both ways, fastest first; equal ones in the order of the trace. */
-static void find_tiers(struct sl_belady_env *env)
-{
-	const struct sl_trace *t = env->t;
-
-	for (uint32_t i = 0; i < t->n_tiers && env->n_tiers < SL_BELADY_MAX_TIERS; i++) {
-		struct sl_belady_tier tier = {.tier = i + 1,
-			.out_link = find_link(t, 0, i + 1),
-			.in_link = find_link(t, i + 1, 0),
-			.bytes = t->tiers[i].bytes & ~(SL_PAGE_BYTES - 1)};
-		uint32_t k = env->n_tiers;
-
-		if (tier.out_link == SL_NO_ID || tier.in_link == SL_NO_ID ||
-			tier.bytes == 0)
-			continue;
-		for (; k > 0 && t->links[env->tiers[k - 1].in_link].bytes_per_s <
-					t->links[tier.in_link].bytes_per_s;
-			k--)
-			env->tiers[k] = env->tiers[k - 1];
-		env->tiers[k] = tier;
-		env->n_tiers++;
-	}
-}
-
 /* What cannot move lies at the bottom, packed by falling alignment, for the whole
  * iteration. */
 static void place_fixed(struct sl_belady_env *env)
@@ -110,7 +71,7 @@ static sl_status env_begin(
 			env->max_touched = touched;
 	}
 	place_fixed(env);
-	find_tiers(env);
+	env->n_tiers = sl_reach_find(t, env->tiers);
 	return SL_OK;
 }
 
@@ -306,10 +267,9 @@ out:
 
 static bool can_swap(const struct sl_trace *t)
 {
-	struct sl_belady_env env = {.t = t};
+	struct sl_reach tiers[SL_REACH_MAX];
 
-	find_tiers(&env);
-	return env.n_tiers > 0;
+	return sl_reach_find(t, tiers) > 0;
 }
 
 static sl_status fail_below(

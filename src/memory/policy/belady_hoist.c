@@ -33,7 +33,7 @@ struct hoist {
 	const struct sl_belady_env *env;
 	struct sl_plan *p;
 	struct tree device;
-	struct tree tiers[SL_BELADY_MAX_TIERS];
+	struct tree tiers[SL_REACH_MAX];
 	uint64_t *at; /* [n_values] */
 	uint64_t *slot; /* [n_values] */
 	uint32_t *tier_of; /* [n_values] index of a tree */
@@ -364,7 +364,7 @@ sl_status sl_belady_hoist(const struct sl_belady_env *env, struct sl_plan *p)
 	sweep(&h);
 out:
 	tree_finish(&h.device);
-	for (uint32_t k = 0; k < SL_BELADY_MAX_TIERS; k++)
+	for (uint32_t k = 0; k < SL_REACH_MAX; k++)
 		tree_finish(&h.tiers[k]);
 	sl_free(h.at);
 	sl_free(h.slot);

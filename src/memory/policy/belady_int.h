@@ -4,16 +4,8 @@
 
 #include "memory/place.h"
 #include "memory/plan.h"
+#include "memory/policy/reach.h"
 #include "memory/pool.h"
-
-#define SL_BELADY_MAX_TIERS 8
-
-/* A tier that has a channel in each direction. */
-struct sl_belady_tier {
-	uint32_t tier; /* as in plans: 1, 2, ... */
-	uint32_t out_link, in_link;
-	uint64_t bytes; /* whole pages */
-};
 
 /* What does not change between simulations. Arrays are [n_values], for roots. */
 struct sl_belady_env {
@@ -23,7 +15,7 @@ struct sl_belady_env {
 	uint64_t fixed_bytes; /* [0, fixed_bytes) holds what cannot move */
 	uint64_t *fixed; /* address of what cannot move, else SL_NO_OFFSET */
 	bool *written; /* by any op */
-	struct sl_belady_tier tiers[SL_BELADY_MAX_TIERS]; /* fastest first */
+	struct sl_reach tiers[SL_REACH_MAX]; /* fastest first */
 	uint32_t n_tiers;
 	size_t max_touched; /* values of one op, with its workspace */
 };
@@ -54,7 +46,7 @@ struct sl_belady_sim {
 	const struct sl_belady_env *env;
 	struct sl_plan plan;
 	struct sl_pool device;
-	struct sl_pool tiers[SL_BELADY_MAX_TIERS];
+	struct sl_pool tiers[SL_REACH_MAX];
 	enum sl_belady_style style;
 	const uint64_t *home; /* at the boundary; SL_NO_OFFSET: below */
 	uint64_t *at; /* device offset or SL_NO_OFFSET */

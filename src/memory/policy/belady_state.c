@@ -65,7 +65,7 @@ static sl_status find_slot(struct sl_belady_sim *s, uint32_t v)
 
 static sl_status need_slot(struct sl_belady_sim *s, uint32_t v)
 {
-	const struct sl_belady_tier *last = &s->env->tiers[s->env->n_tiers - 1];
+	const struct sl_reach *last = &s->env->tiers[s->env->n_tiers - 1];
 	char have[SL_SIZE_TEXT], need[SL_SIZE_TEXT];
 
 	if (s->slot[v] == SL_NO_OFFSET)
@@ -178,7 +178,7 @@ void sl_belady_finish(struct sl_belady_sim *s)
 {
 	sl_plan_finish(&s->plan);
 	sl_pool_finish(&s->device);
-	for (uint32_t k = 0; k < SL_BELADY_MAX_TIERS; k++)
+	for (uint32_t k = 0; k < SL_REACH_MAX; k++)
 		sl_pool_finish(&s->tiers[k]);
 	sl_free(s->at);
 	sl_free(s->slot);
