@@ -48,9 +48,17 @@ static sl_val state(struct sl_layers *l, const char *name, const char *part, int
 sl_val sl_layer_linear(
 	struct sl_layers *l, const char *name, sl_val x, int64_t in, int64_t out)
 {
-	struct sl_init init = uniform(1 / sqrt((double)in));
-	sl_val w = param(l, name, "weight", &SL_SHAPE(out, in), init);
-	sl_val b = param(l, name, "bias", &SL_SHAPE(out), init);
+	return sl_layer_linear_as(
+		l, name, x, &(struct sl_layer_linear){.in = in, .out = out});
+}
+
+sl_val sl_layer_linear_as(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_linear *a)
+{
+	struct sl_init init = uniform(1 / sqrt((double)a->in));
+	sl_val w = param(l, name, "weight", &SL_SHAPE(a->out, a->in),
+		a->std > 0 ? normal(a->std) : init);
+	sl_val b = param(l, name, "bias", &SL_SHAPE(a->out), a->zero_bias ? zero : init);
 
 	return sl_matmul(l->g, x, w, b, &(struct sl_matmul_attr){.trans_b = true});
 }
@@ -67,19 +75,20 @@ sl_val sl_layer_dense(
 sl_val sl_layer_conv(
 	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_conv *a)
 {
-	double area = (double)(a->kernel * a->kernel);
-	double bound = 1 / sqrt((double)a->in * area);
-	struct sl_init init =
-		a->fan_out ? normal(sqrt(2 / ((double)a->out * area))) : uniform(bound);
+	int64_t width = a->width ? a->width : a->kernel;
+	int64_t pad_w = a->width ? a->pad_w : a->pad;
 	int64_t stride = a->stride ? a->stride : 1;
+	double area = (double)(a->kernel * width);
+	struct sl_init bound = uniform(1 / sqrt((double)a->in * area));
+	double std = a->fan_out ? sqrt(2 / ((double)a->out * area)) : a->std;
 	struct sl_conv_attr attr = {
-		.stride = {stride, stride}, .pad = {a->pad, a->pad, a->pad, a->pad}};
-	sl_val w = param(
-		l, name, "weight", &SL_SHAPE(a->out, a->in, a->kernel, a->kernel), init);
+		.stride = {stride, stride}, .pad = {a->pad, pad_w, a->pad, pad_w}};
+	sl_val w = param(l, name, "weight", &SL_SHAPE(a->out, a->in, a->kernel, width),
+		std > 0 ? normal(std) : bound);
 	sl_val b = SL_VAL_NONE;
 
 	if (a->bias)
-		b = param(l, name, "bias", &SL_SHAPE(a->out), uniform(bound));
+		b = param(l, name, "bias", &SL_SHAPE(a->out), a->fan_out ? zero : bound);
 	return sl_conv2d(l->g, x, w, b, &attr);
 }
 
@@ -90,11 +99,12 @@ sl_val sl_layer_batch_norm(
 	sl_val beta = param(l, name, "bias", &SL_SHAPE(channels), zero);
 	sl_val mean = state(l, name, "running_mean", channels, zero);
 	sl_val var = state(l, name, "running_var", channels, one);
+	double eps = l->norm_eps > 0 ? l->norm_eps : NORM_EPS;
 	sl_val out[3];
 
 	if (!l->training)
-		return sl_batch_norm_infer(l->g, x, gamma, beta, mean, var, NORM_EPS);
-	sl_batch_norm(l->g, x, gamma, beta, NORM_EPS, out);
+		return sl_batch_norm_infer(l->g, x, gamma, beta, mean, var, eps);
+	sl_batch_norm(l->g, x, gamma, beta, eps, out);
 	/* Count 0: taken from x, whatever the batch is when the template is bound. */
 	(void)sl_stats_update(l->g, mean, var, out[1], out[2], BN_MOMENTUM, 0);
 	return out[0];

@@ -14,6 +14,7 @@ struct sl_layers {
 	struct sl_graph *g;
 	bool training; /* else no dropout, and running statistics */
 	double dropout;
+	double norm_eps; /* of batch norm; 0: 1e-5 */
 	uint32_t stream; /* of the latest random operator; each gets one of its own */
 };
 
@@ -23,6 +24,15 @@ struct sl_layers {
  * (nn.Linear). */
 sl_val sl_layer_linear(
 	struct sl_layers *l, const char *name, sl_val x, int64_t in, int64_t out);
+/* The same with other first values: weight normal with deviation std (0: uniform as
+ * above), bias 0 if zero_bias. */
+struct sl_layer_linear {
+	int64_t in, out;
+	double std;
+	bool zero_bias;
+};
+sl_val sl_layer_linear_as(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_linear *a);
 /* x [..., in] -> [..., out]; weight [in, out] normal with deviation std, bias 0 (GPT-2's
  * Conv1D). */
 struct sl_layer_dense {
@@ -32,14 +42,16 @@ struct sl_layer_dense {
 sl_val sl_layer_dense(
 	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_dense *a);
 
-/* Square kernels. The first weights are uniform below 1 / sqrt(fan in), as nn.Conv2d
- * does, or with fan_out normal with deviation sqrt(2 / fan out), as torchvision's ResNets
- * do. */
+/* The first weights are uniform below 1 / sqrt(fan in), as nn.Conv2d does, or normal with
+ * deviation std, or with fan_out normal with deviation sqrt(2 / fan out) and no bias but
+ * 0, as torchvision's ResNets and VGGs do. */
 struct sl_layer_conv {
 	int64_t in, out, kernel;
+	int64_t width; /* of the kernel; 0: square */
 	int64_t stride; /* 0: 1 */
-	int64_t pad;
+	int64_t pad, pad_w; /* pad_w: left and right, with a width only */
 	bool bias, fan_out;
+	double std; /* 0: none */
 };
 sl_val sl_layer_conv(
 	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_conv *a);

@@ -18,6 +18,8 @@ struct sl_model {
 	sl_status (*finish)(struct sl_model_config *c);
 	/* x and y are the inputs, already declared; returns the logits. */
 	sl_val (*build)(struct sl_layers *l, const struct sl_model_config *c, sl_val x);
+	const void
+		*plan; /* a table of the model's own file, where one file has several */
 };
 
 #define SL_MODEL(name) extern const struct sl_model sl_model_##name;

@@ -82,7 +82,9 @@ static void a_budget_below_the_least_is_refused_with_figures(void **state)
 /* The bound of contracts 1, at the published sizes. */
 static void the_unbudgeted_peak_is_near_the_live_peak(void **state)
 {
-	const char *const models[] = {"mlp", "lenet5", "convnet", "resnet18", "gpt2"};
+	const char *const models[] = {"mlp", "lenet5", "convnet", "resnet18", "gpt2",
+		"resnet50", "densenet121", "vgg16", "vgg19", "inceptionv3",
+		"inceptionv4"};
 
 	(void)state;
 	for (size_t i = 0; i < SL_COUNT(models); i++) {

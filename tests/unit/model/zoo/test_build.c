@@ -27,6 +27,14 @@ static void parameter_counts_are_the_published_ones(void **state)
 		uint64_t count;
 	} want[] = {
 		{"resnet18", 11689512},
+		{"resnet50", 25557032},
+		{"vgg16", 138357544},
+		{"vgg19", 143667240},
+		{"densenet121", 7978856},
+		/* torchvision's 27,161,264 without the auxiliary classifier: convolutions
+		 * of 768 x 128 and 128 x 768 x 25, batch norms, 769 x 1000 */
+		{"inceptionv3", 27161264 - 98560 - 2459136 - 769000},
+		{"inceptionv4", 42679816},
 		{"gpt2", 124439808},
 		{"lenet5", 61706},
 		{"mlp", 203530},
@@ -65,24 +73,60 @@ static size_t state_count(const struct sl_graph *g)
 
 static void parameters_have_the_published_names(void **state)
 {
-	static const char *const resnet[] = {"conv1.weight", "bn1.bias",
-		"layer1.0.conv1.weight", "layer2.0.downsample.0.weight",
-		"layer4.1.bn2.weight", "fc.bias"};
-	static const char *const gpt[] = {"wte.weight", "wpe.weight", "h.0.ln_1.weight",
-		"h.0.attn.c_attn.weight", "h.1.attn.c_proj.bias", "h.1.mlp.c_fc.weight",
-		"h.0.mlp.c_proj.weight", "ln_f.bias"};
-	struct sl_graph *g = built("resnet18", true);
+	static const struct {
+		const char *spec;
+		const char *name[8]; /* some of them */
+		size_t states;
+	} want[] = {
+		{"resnet18",
+			{"conv1.weight", "bn1.bias", "layer1.0.conv1.weight",
+				"layer2.0.downsample.0.weight", "layer4.1.bn2.weight",
+				"fc.bias"},
+			2 * 20},
+		{"resnet50",
+			{"layer1.0.downsample.1.bias", "layer3.5.conv3.weight",
+				"layer4.2.bn3.weight"},
+			2 * 53},
+		{"vgg16",
+			{"features.0.weight", "features.28.bias", "classifier.0.weight",
+				"classifier.6.bias"},
+			0},
+		{"vgg19", {"features.2.bias", "features.34.weight", "classifier.3.bias"},
+			0},
+		{"densenet121",
+			{"features.conv0.weight", "features.norm0.bias",
+				"features.denseblock4.denselayer16.conv2.weight",
+				"features.denseblock1.denselayer1.norm1.weight",
+				"features.transition3.conv.weight",
+				"features.norm5.weight", "classifier.bias"},
+			2 * 121},
+		{"inceptionv3",
+			{"Conv2d_1a_3x3.conv.weight", "Mixed_5b.branch_pool.bn.bias",
+				"Mixed_6e.branch7x7dbl_5.conv.weight",
+				"Mixed_7c.branch3x3dbl_3b.bn.weight", "fc.bias"},
+			2 * 94},
+		{"inceptionv4",
+			{"features.0.conv.weight", "features.4.branch1.3.bn.bias",
+				"features.3.conv.conv.weight",
+				"features.21.branch2_3b.conv.weight",
+				"features.17.branch3.1.conv.weight", "last_linear.bias"},
+			2 * 149},
+		{"gpt2:layers=2,width=64,vocab=64,context=8",
+			{"wte.weight", "wpe.weight", "h.0.ln_1.weight",
+				"h.0.attn.c_attn.weight", "h.1.attn.c_proj.bias",
+				"h.1.mlp.c_fc.weight", "h.0.mlp.c_proj.weight",
+				"ln_f.bias"},
+			0},
+	};
 
 	(void)state;
-	for (size_t i = 0; i < SL_COUNT(resnet); i++)
-		assert_true(has_param(g, resnet[i]));
-	assert_int_equal(state_count(g), 2 * 20);
-	assert_string_equal(sl_val_name(g, sl_graph_state_at(g, 0)), "bn1.running_mean");
-	sl_graph_destroy(g);
-	g = built("gpt2:layers=2,width=64,vocab=64,context=8", true);
-	for (size_t i = 0; i < SL_COUNT(gpt); i++)
-		assert_true(has_param(g, gpt[i]));
-	sl_graph_destroy(g);
+	for (size_t i = 0; i < SL_COUNT(want); i++) {
+		struct sl_graph *g = built(want[i].spec, true);
+		for (size_t k = 0; k < 8 && want[i].name[k]; k++)
+			assert_true(has_param(g, want[i].name[k]));
+		assert_int_equal(state_count(g), want[i].states);
+		sl_graph_destroy(g);
+	}
 }
 
 static int count_ops(const struct sl_graph *g, const char *name)
@@ -159,6 +203,11 @@ static void templates_bind_to_other_sizes(void **state)
 	expect_bound("lenet5:input=3x20x33,classes=7", 5, 0, SL_SHAPE(5, 7));
 	expect_bound("convnet:input=2x9x30", 3, 0, SL_SHAPE(3, 10));
 	expect_bound("resnet18:input=3x33x64,classes=12", 6, 0, SL_SHAPE(6, 12));
+	expect_bound("resnet50:input=1x16x40,classes=12", 6, 0, SL_SHAPE(6, 12));
+	expect_bound("vgg16:input=3x32x99,classes=12", 3, 0, SL_SHAPE(3, 12));
+	expect_bound("densenet121:input=3x29x60,classes=5", 3, 0, SL_SHAPE(3, 5));
+	expect_bound("inceptionv3:input=3x75x99,classes=5", 3, 0, SL_SHAPE(3, 5));
+	expect_bound("inceptionv4:input=2x75x80,classes=5", 3, 0, SL_SHAPE(3, 5));
 	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 3, 5,
 		SL_SHAPE(3, 5, 99));
 	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 1, 64,
