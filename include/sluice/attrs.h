@@ -14,6 +14,21 @@ struct sl_conv_attr {
 	int64_t groups;
 };
 
+/* conv: of the convolution that this one transposes. output_pad: rows at the bottom and
+ * columns at the right that its stride would skip; below the larger of stride and
+ * dilation. */
+struct sl_conv_transpose_attr {
+	struct sl_conv_attr conv;
+	int64_t output_pad[2];
+};
+
+/* Bilinear without smoothing (PyTorch): pixels are squares, or with align_corners points
+ * and the outer ones fall together. */
+struct sl_resize_attr {
+	int64_t size[2]; /* height and width of the result */
+	bool align_corners;
+};
+
 /* stride 0 means the kernel's size. ceil_mode: windows that start inside input or left
  * padding. */
 struct sl_pool_attr {

@@ -58,6 +58,12 @@ struct sl_gather_dx_attr {
 	struct sl_shape_attr shape; /* of x */
 };
 
+/* resize_dx */
+struct sl_resize_dx_attr {
+	struct sl_resize_attr resize;
+	struct sl_shape_attr shape; /* of x */
+};
+
 /* embedding_dw */
 struct sl_vocab_attr {
 	int64_t vocab;

@@ -35,7 +35,7 @@ struct sl_conv_attr sl_conv_normal(const struct sl_conv_attr *attr)
 	return a;
 }
 
-static sl_status check_attr(const struct sl_conv_attr *a)
+sl_status sl_conv_check_attr(const struct sl_conv_attr *a)
 {
 	for (int i = 0; i < 2; i++) {
 		if (a->stride[i] < 1 || a->stride[i] > SETTING_MAX)
@@ -89,7 +89,7 @@ sl_status sl_conv_shape(const struct sl_conv_attr *attr, const struct sl_shape *
 {
 	struct sl_shape y = {.rank = 4};
 
-	SL_TRY(check_attr(attr));
+	SL_TRY(sl_conv_check_attr(attr));
 	SL_TRY(check_channels(attr, x, w));
 	y.dim[0] = x->dim[0];
 	y.dim[1] = w->dim[0];

@@ -25,6 +25,7 @@ struct sl_conv_geom {
 
 /* Zero means the default 1. */
 struct sl_conv_attr sl_conv_normal(const struct sl_conv_attr *attr);
+SL_NODISCARD sl_status sl_conv_check_attr(const struct sl_conv_attr *a);
 
 /* The shape rule; *out is the shape of y. */
 SL_NODISCARD sl_status sl_conv_shape(const struct sl_conv_attr *attr,
