@@ -148,11 +148,17 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 /* Bytes that an action newly occupies on the device end here. */
 static uint64_t action_end(const struct sl_trace *t, const struct sl_action *a)
 {
-	bool lands = a->kind == SL_ACTION_IN || a->kind == SL_ACTION_MOVE;
+	bool again = a->kind == SL_ACTION_RECOMPUTE;
+	uint64_t end = 0;
 
-	if (!lands || a->value >= t->n_values)
+	if (!again && a->kind != SL_ACTION_IN && a->kind != SL_ACTION_MOVE)
 		return 0;
-	return end_of(a->offset, t->values[a->value].bytes);
+	if (a->value < t->n_values)
+		end = end_of(a->offset, t->values[a->value].bytes);
+	if (again && a->again < t->n_ops)
+		end = max_u64(end,
+			end_of(a->workspace_offset, t->ops[a->again].workspace_bytes));
+	return end;
 }
 
 sl_status sl_plan_seal(struct sl_plan *p, const struct sl_trace *t)
@@ -197,6 +203,17 @@ void sl_plan_move(struct sl_plan *to, struct sl_plan *from)
 {
 	*to = *from;
 	*from = SL_PLAN_INIT;
+}
+
+uint32_t sl_plan_group_lines(const struct sl_plan *p, uint32_t i)
+{
+	const struct sl_action *first = &p->actions[i], *a = first;
+	const struct sl_action *end = p->actions + p->n_actions;
+
+	while (a < end && a->kind == SL_ACTION_RECOMPUTE && a->again == first->again &&
+		a->op == first->op && a->phase == first->phase)
+		a++;
+	return (uint32_t)(a - first);
 }
 
 bool sl_plan_starts_on_device(const struct sl_plan *p, uint32_t v)

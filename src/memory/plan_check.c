@@ -3,13 +3,14 @@
  * The independent checker: replays a plan by position and believes nothing. It knows no
  * policy and shares no code with the planners. At every position:
  *
- * 1. a value that an op touches is on the device; what lies on the device is current;
+ * 1. a value that an op touches is on the device and has the content that the trace's
+ * order gives it there, also where the op runs again;
  * 2. device bytes have one holder, end within the budget, and respect alignment;
  * 3. a copy below is current from its `out` until the next write; only current copies
  * come back in; bytes of a tier have one holder and end within the tier;
  * 4. channels join the device and the tier that an action names;
- * 5. a value that does not persist is born at its place and is gone after its last
- * access;
+ * 5. a value that does not persist is born at its place, and is gone after its last
+ * access, of an op in its turn or again;
  * 6. at the end every persistent value is where it started, so that iterations can
  * repeat.
  *
@@ -39,25 +40,12 @@ static uint64_t *slot_of(const struct sl_plan_checker *c, uint32_t tier, uint32_
 	return &c->slot[(size_t)(tier - 1) * c->t->n_values + v];
 }
 
-static void leave_device(struct sl_plan_checker *c, uint32_t v)
-{
-	sl_ranges_remove(&c->device, c->at[v]);
-	c->at[v] = SL_NO_OFFSET;
-}
-
-static sl_status need_resident(const struct sl_plan_checker *c, uint32_t v)
-{
-	if (c->at[v] == SL_NO_OFFSET)
-		return SL_FAIL(SL_E_NO, "v%u is not on the device", v);
-	return SL_OK;
-}
-
 static sl_status apply_out(struct sl_plan_checker *c, const struct sl_action *a)
 {
 	SL_TRY(check_channel(c, a));
-	SL_TRY(need_resident(c, a->value));
+	SL_TRY(sl_plan_checker_resident(c, a->value));
 	SL_TRY(sl_plan_checker_copy(c, a->value, a->tier, a->offset));
-	leave_device(c, a->value);
+	sl_plan_checker_leave(c, a->value);
 	return SL_OK;
 }
 
@@ -75,11 +63,11 @@ static sl_status apply_in(struct sl_plan_checker *c, const struct sl_action *a)
 	return SL_OK;
 }
 
-/* Gone everywhere: only sound if nobody asks for it again. */
+/* Gone everywhere: only sound if it is recomputed before anybody asks for it. */
 static sl_status apply_drop(struct sl_plan_checker *c, const struct sl_action *a)
 {
-	SL_TRY(need_resident(c, a->value));
-	leave_device(c, a->value);
+	SL_TRY(sl_plan_checker_resident(c, a->value));
+	sl_plan_checker_leave(c, a->value);
 	sl_plan_checker_stale(c, a->value);
 	return SL_OK;
 }
@@ -88,20 +76,20 @@ static sl_status apply_drop_clean(struct sl_plan_checker *c, const struct sl_act
 {
 	bool copied = false;
 
-	SL_TRY(need_resident(c, a->value));
+	SL_TRY(sl_plan_checker_resident(c, a->value));
 	for (uint32_t tier = 1; tier <= c->t->n_tiers; tier++)
 		copied = copied || *slot_of(c, tier, a->value) != SL_NO_OFFSET;
 	if (!copied)
 		return SL_FAIL(
 			SL_E_NO, "v%u has no current copy below the device", a->value);
-	leave_device(c, a->value);
+	sl_plan_checker_leave(c, a->value);
 	return SL_OK;
 }
 
 static sl_status apply_move(struct sl_plan_checker *c, const struct sl_action *a)
 {
-	SL_TRY(need_resident(c, a->value));
-	leave_device(c, a->value);
+	SL_TRY(sl_plan_checker_resident(c, a->value));
+	sl_plan_checker_leave(c, a->value);
 	SL_TRY(sl_plan_checker_hold(
 		c, a->value, a->offset, c->t->values[a->value].bytes));
 	c->at[a->value] = a->offset;
@@ -128,112 +116,51 @@ static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 static sl_status apply_valid(struct sl_plan_checker *c, const struct sl_action *a)
 {
 	apply_fn apply = apply_rows[a->kind];
-	const struct sl_trace_value *v;
 
 	if (!apply)
 		return SL_FAIL(SL_E_UNSUPPORTED, "%s is reserved in plans of version %d",
 			action_text[a->kind], SL_PLAN_VERSION);
-	if (a->iter != 0)
-		return SL_FAIL(SL_E_UNSUPPORTED, "iter=+%u is reserved", a->iter);
-	if (a->value >= c->t->n_values || c->t->values[a->value].alias != SL_NO_ID)
-		return SL_FAIL(SL_E_NO, "v%u is no root", a->value);
-	v = &c->t->values[a->value];
-	if (sl_value_fixed(v))
-		return SL_FAIL(SL_E_NO, "v%u is not to be moved", a->value);
-	if (!c->alive[a->value])
-		return SL_FAIL(SL_E_NO, "v%u is not alive", a->value);
+	SL_TRY(sl_plan_checker_names(c, a));
 	return apply(c, a);
+}
+
+/* Action c->next, or the group of them that it begins. */
+static sl_status apply_next(struct sl_plan_checker *c)
+{
+	const struct sl_action *a = &c->p->actions[c->next];
+	struct sl_check_group g = {.op = a->again, .first = c->next};
+
+	if ((unsigned)a->kind >= SL_ACTION_COUNT)
+		return SL_FAIL(SL_E_NO, "action %u is of no known kind", c->next);
+	g.n = sl_plan_group_lines(c->p, c->next);
+	c->next += g.n > 0 ? g.n : 1;
+	if (g.n == 0)
+		return apply_valid(c, a);
+	g.position = sl_check_position(
+		a->op, a->phase == SL_BEFORE ? SL_CHECK_BEFORE : SL_CHECK_AFTER, g.first);
+	return sl_plan_checker_again(c, &g);
 }
 
 static sl_status apply_actions(
 	struct sl_plan_checker *c, uint32_t op, enum sl_phase phase)
 {
-	for (; c->next < c->p->n_actions; c->next++) {
+	while (c->next < c->p->n_actions) {
 		const struct sl_action *a = &c->p->actions[c->next];
 		sl_status st;
 
 		if (a->op != op || a->phase != phase)
 			return SL_OK;
-		if ((unsigned)a->kind >= SL_ACTION_COUNT)
-			return SL_FAIL(SL_E_NO, "action %u is of no known kind", c->next);
-		st = apply_valid(c, a);
+		st = apply_next(c);
 		if (st != SL_OK) {
 			(void)sl_fail_prefix(st, "%s op %u (%s): %s v%u",
 				phase == SL_BEFORE ? "before" : "after", op,
-				c->t->ops[op].kind, action_text[a->kind], a->value);
+				c->t->ops[op].kind,
+				(unsigned)a->kind < SL_ACTION_COUNT ? action_text[a->kind]
+								    : "?",
+				a->value);
 			return st == SL_E_NOMEM ? st : SL_E_NO;
 		}
 	}
-	return SL_OK;
-}
-
-static sl_status read_list(
-	const struct sl_plan_checker *c, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		SL_TRY(need_resident(c, sl_trace_root(c->t, list[i])));
-	return SL_OK;
-}
-
-/* Outputs of values that are not alive are births; of others, writes. */
-static sl_status birth_list(struct sl_plan_checker *c, const struct sl_trace_op *o)
-{
-	for (uint32_t i = 0; i < o->n_out; i++) {
-		uint32_t v = sl_trace_root(c->t, o->out[i]);
-
-		if (c->alive[v]) {
-			SL_TRY(need_resident(c, v));
-			continue;
-		}
-		SL_TRY(sl_plan_checker_hold(
-			c, v, c->p->value_offset[v], c->t->values[v].bytes));
-		c->at[v] = c->p->value_offset[v];
-		c->alive[v] = 1;
-	}
-	return SL_OK;
-}
-
-static void write_list(struct sl_plan_checker *c, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		sl_plan_checker_stale(c, sl_trace_root(c->t, list[i]));
-}
-
-static void bury_list(
-	struct sl_plan_checker *c, uint32_t op, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = sl_trace_root(c->t, list[i]);
-
-		if (c->last_use[v] != op || !c->alive[v] ||
-			sl_class_persistent(c->t->values[v].cls))
-			continue;
-		leave_device(c, v);
-		sl_plan_checker_stale(c, v);
-		c->alive[v] = 0;
-	}
-}
-
-static sl_status run_op(struct sl_plan_checker *c, uint32_t op)
-{
-	const struct sl_trace_op *o = &c->t->ops[op];
-	uint64_t ws = c->p->workspace_offset[op];
-
-	SL_TRY(read_list(c, o->in, o->n_in));
-	SL_TRY(read_list(c, o->mutates, o->n_mutates));
-	SL_TRY(birth_list(c, o));
-	if (o->workspace_bytes > 0) {
-		SL_TRY(sl_plan_checker_hold(
-			c, c->t->n_values + op, ws, o->workspace_bytes));
-		sl_ranges_remove(&c->device, ws);
-	} else if (ws != SL_NO_OFFSET) {
-		return SL_FAIL(SL_E_NO, "w%u has a place but no bytes", op);
-	}
-	write_list(c, o->out, o->n_out);
-	write_list(c, o->mutates, o->n_mutates);
-	bury_list(c, op, o->in, o->n_in);
-	bury_list(c, op, o->out, o->n_out);
-	bury_list(c, op, o->mutates, o->n_mutates);
 	return SL_OK;
 }
 
@@ -244,7 +171,7 @@ static sl_status replay(struct sl_plan_checker *c)
 		sl_status st;
 
 		SL_TRY(apply_actions(c, op, SL_BEFORE));
-		st = run_op(c, op);
+		st = sl_plan_checker_run(c, op);
 		if (st != SL_OK)
 			return sl_fail_prefix(st, "op %u (%s)", op, c->t->ops[op].kind);
 		SL_TRY(apply_actions(c, op, SL_AFTER));

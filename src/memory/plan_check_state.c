@@ -83,43 +83,82 @@ void sl_plan_checker_stale(struct sl_plan_checker *c, uint32_t v)
 	}
 }
 
-/* All device offsets, or all offsets in one tier (1, 2, ...), that the plan names. */
-static size_t gather(const struct sl_plan_checker *c, uint32_t tier, uint64_t *out)
+void sl_plan_checker_leave(struct sl_plan_checker *c, uint32_t v)
 {
-	const struct sl_plan *p = c->p;
+	sl_ranges_remove(&c->device, c->at[v]);
+	c->at[v] = SL_NO_OFFSET;
+}
+
+sl_status sl_plan_checker_resident(const struct sl_plan_checker *c, uint32_t v)
+{
+	if (c->at[v] == SL_NO_OFFSET)
+		return SL_FAIL(SL_E_NO, "v%u is not on the device", v);
+	return SL_OK;
+}
+
+sl_status sl_plan_checker_names(
+	const struct sl_plan_checker *c, const struct sl_action *a)
+{
+	if (a->iter != 0)
+		return SL_FAIL(SL_E_UNSUPPORTED, "iter=+%u is reserved", a->iter);
+	if (a->value >= c->t->n_values || c->t->values[a->value].alias != SL_NO_ID)
+		return SL_FAIL(SL_E_NO, "v%u is no root", a->value);
+	if (sl_value_fixed(&c->t->values[a->value]))
+		return SL_FAIL(SL_E_NO, "v%u is not to be moved", a->value);
+	if (!c->alive[a->value])
+		return SL_FAIL(SL_E_NO, "v%u is not alive", a->value);
+	return SL_OK;
+}
+
+/* All device offsets that the plan names. */
+static size_t gather_device(const struct sl_plan *p, uint64_t *out)
+{
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		const struct sl_action *a = &p->actions[i];
-		bool lands = a->kind == SL_ACTION_IN || a->kind == SL_ACTION_MOVE;
 
-		if (tier == 0 ? lands : a->kind == SL_ACTION_OUT && a->tier == tier)
+		if (a->kind == SL_ACTION_RECOMPUTE)
+			out[n++] = a->workspace_offset;
+		if (a->kind == SL_ACTION_RECOMPUTE || a->kind == SL_ACTION_IN ||
+			a->kind == SL_ACTION_MOVE)
 			out[n++] = a->offset;
 	}
-	for (uint32_t i = 0; tier > 0 && i < p->n_starts; i++) {
+	for (uint32_t i = 0; i < p->n_values; i++)
+		out[n++] = p->value_offset[i];
+	for (uint32_t i = 0; i < p->n_ops; i++)
+		out[n++] = p->workspace_offset[i];
+	return n;
+}
+
+static size_t gather_tier(const struct sl_plan *p, uint32_t tier, uint64_t *out)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		if (p->actions[i].kind == SL_ACTION_OUT && p->actions[i].tier == tier)
+			out[n++] = p->actions[i].offset;
+	}
+	for (uint32_t i = 0; i < p->n_starts; i++) {
 		if (p->starts[i].tier == tier)
 			out[n++] = p->starts[i].offset;
 	}
-	for (uint32_t i = 0; tier == 0 && i < p->n_values; i++)
-		out[n++] = p->value_offset[i];
-	for (uint32_t i = 0; tier == 0 && i < p->n_ops; i++)
-		out[n++] = p->workspace_offset[i];
 	return n;
 }
 
 static sl_status init_ranges(struct sl_plan_checker *c)
 {
 	sl_status st = SL_OK;
-	size_t most =
-		(size_t)c->p->n_actions + c->p->n_starts + c->p->n_values + c->p->n_ops;
+	size_t most = 2 * (size_t)c->p->n_actions + c->p->n_starts + c->p->n_values +
+		      c->p->n_ops;
 	uint64_t *starts = sl_calloc(most + 1, sizeof(*starts));
 
 	if (!starts)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to check a plan");
-	SL_TRY_OUT(sl_ranges_init(&c->device, starts, gather(c, 0, starts)));
+	SL_TRY_OUT(sl_ranges_init(&c->device, starts, gather_device(c->p, starts)));
 	for (uint32_t k = 1; k <= c->t->n_tiers; k++)
-		SL_TRY_OUT(
-			sl_ranges_init(&c->tiers[k - 1], starts, gather(c, k, starts)));
+		SL_TRY_OUT(sl_ranges_init(
+			&c->tiers[k - 1], starts, gather_tier(c->p, k, starts)));
 out:
 	sl_free(starts);
 	return st;
@@ -132,22 +171,13 @@ static sl_status init_tables(struct sl_plan_checker *c)
 
 	c->at = sl_calloc(n + 1, sizeof(*c->at));
 	c->slot = sl_calloc(slots + 1, sizeof(*c->slot));
-	c->last_use = sl_calloc(n + 1, sizeof(*c->last_use));
 	c->alive = sl_calloc(n + 1, 1);
 	c->started = sl_calloc(n + 1, 1);
-	if (!c->at || !c->slot || !c->last_use || !c->alive || !c->started)
+	if (!c->at || !c->slot || !c->alive || !c->started)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to check a plan");
 	memset(c->at, 0xff, n * sizeof(*c->at));
 	memset(c->slot, 0xff, slots * sizeof(*c->slot));
-	memset(c->last_use, 0xff, n * sizeof(*c->last_use));
 	return SL_OK;
-}
-
-static void mark_uses(
-	struct sl_plan_checker *c, uint32_t op, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		c->last_use[sl_trace_root(c->t, list[i])] = op;
 }
 
 static sl_status start_line(struct sl_plan_checker *c, const struct sl_plan_start *s)
@@ -181,7 +211,7 @@ static sl_status start_value(struct sl_plan_checker *c, uint32_t v)
 	uint64_t offset = c->p->value_offset[v];
 
 	if (value->alias != SL_NO_ID || !sl_class_persistent(value->cls)) {
-		bool born = value->alias == SL_NO_ID && c->last_use[v] != SL_NO_ID;
+		bool born = value->alias == SL_NO_ID && c->last_use[v] > 0;
 
 		if (offset != SL_NO_OFFSET && !born)
 			return SL_FAIL(SL_E_NO, "v%u has a place but is never born", v);
@@ -215,11 +245,7 @@ sl_status sl_plan_checker_begin(struct sl_plan_checker *c)
 			SL_E_NO, "the trace has over %d tiers", SL_CHECK_MAX_TIERS);
 	SL_TRY(init_tables(c));
 	SL_TRY(init_ranges(c));
-	for (uint32_t i = 0; i < t->n_ops; i++) {
-		mark_uses(c, i, t->ops[i].in, t->ops[i].n_in);
-		mark_uses(c, i, t->ops[i].out, t->ops[i].n_out);
-		mark_uses(c, i, t->ops[i].mutates, t->ops[i].n_mutates);
-	}
+	SL_TRY(sl_plan_checker_uses(c));
 	for (uint32_t i = 0; i < c->p->n_starts; i++)
 		SL_TRY(start_line(c, &c->p->starts[i]));
 	for (uint32_t v = 0; v < t->n_values; v++)
@@ -246,6 +272,10 @@ sl_status sl_plan_checker_end(const struct sl_plan_checker *c)
 
 		if (!sl_class_persistent(value->cls) || value->alias != SL_NO_ID)
 			continue;
+		if (c->content[v] != c->writer[v])
+			return SL_FAIL(SL_E_NO,
+				"at the end v%u has not the content that op %u gives it",
+				v, c->writer[v]);
 		if (c->at[v] != c->p->value_offset[v])
 			return SL_FAIL(SL_E_NO,
 				"at the end v%u is not where it starts (device offset "
@@ -264,6 +294,11 @@ void sl_plan_checker_finish(struct sl_plan_checker *c)
 	sl_free(c->at);
 	sl_free(c->slot);
 	sl_free(c->last_use);
+	sl_free(c->content);
+	sl_free(c->writer);
+	sl_free(c->birth);
+	sl_free(c->need_first);
+	sl_free(c->need);
 	sl_free(c->alive);
 	sl_free(c->started);
 	*c = (struct sl_plan_checker){0};

@@ -5,6 +5,7 @@
  * for both directions, a full-duplex one a queue for each. A copy in holds its bytes from
  * its start, a copy out until its end; nothing is written where a copy still reads. A
  * move is done by the compute stream at MOVE_BYTES_PER_S, as one core copies within DRAM.
+ * An op that runs again waits as in its turn and takes as long.
  * The iteration ends when the last copy does.
  */
 #include "memory/plan.h"
@@ -178,6 +179,50 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 	return SL_OK;
 }
 
+static void wait_list(struct pricer *w, const uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		w->now_ns = max_u64(w->now_ns, w->ready_ns[sl_trace_root(w->t, list[i])]);
+}
+
+static void wait_free(struct pricer *w, uint64_t offset, uint64_t bytes)
+{
+	w->now_ns = max_u64(w->now_ns, free_ns(w, offset, bytes));
+}
+
+/* Births are ready at 0. */
+static void wait_values(struct pricer *w, const struct sl_trace_op *o)
+{
+	wait_list(w, o->in, o->n_in);
+	wait_list(w, o->mutates, o->n_mutates);
+	wait_list(w, o->out, o->n_out);
+}
+
+/* One run for the group of lines that begins at a. */
+static sl_status apply_again(struct pricer *w, const struct sl_action *a)
+{
+	uint32_t n = sl_plan_group_lines(w->p, (uint32_t)(a - w->p->actions));
+	const struct sl_trace_op *o;
+
+	if (a->again >= w->t->n_ops)
+		return SL_FAIL(SL_E_INVALID, "there is no op %u to run again", a->again);
+	o = &w->t->ops[a->again];
+	for (uint32_t i = 0; i < n && a[i].value < w->t->n_values; i++) {
+		if (a[i].offset == SL_NO_OFFSET)
+			continue;
+		w->at[a[i].value] = a[i].offset;
+		w->ready_ns[a[i].value] = 0;
+		wait_free(w, a[i].offset, w->t->values[a[i].value].bytes);
+	}
+	wait_values(w, o);
+	if (o->workspace_bytes > 0)
+		wait_free(w, a->workspace_offset, o->workspace_bytes);
+	w->now_ns += o->dur_ns;
+	w->price.recompute_ns += o->dur_ns;
+	w->price.recompute_ops++;
+	return SL_OK;
+}
+
 typedef sl_status (*apply_fn)(struct pricer *w, const struct sl_action *a);
 
 static const apply_fn apply_rows[SL_ACTION_COUNT] = {
@@ -186,12 +231,14 @@ static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 	[SL_ACTION_DROP] = apply_drop,
 	[SL_ACTION_DROP_CLEAN] = apply_drop,
 	[SL_ACTION_MOVE] = apply_move,
+	[SL_ACTION_RECOMPUTE] = apply_again,
 };
 
 static sl_status apply_actions(
 	struct pricer *w, uint32_t *next, uint32_t op, enum sl_phase phase)
 {
-	for (; *next < w->p->n_actions; (*next)++) {
+	while (*next < w->p->n_actions) {
+		uint32_t n = sl_plan_group_lines(w->p, *next);
 		const struct sl_action *a = &w->p->actions[*next];
 
 		if (a->op != op || a->phase != phase)
@@ -204,33 +251,24 @@ static sl_status apply_actions(
 				"first",
 				*next);
 		SL_TRY(apply_rows[a->kind](w, a));
+		*next += n > 0 ? n : 1;
 	}
 	return SL_OK;
-}
-
-static void wait_list(struct pricer *w, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		w->now_ns = max_u64(w->now_ns, w->ready_ns[sl_trace_root(w->t, list[i])]);
 }
 
 static void run_op(struct pricer *w, uint32_t op)
 {
 	const struct sl_trace_op *o = &w->t->ops[op];
 
-	wait_list(w, o->in, o->n_in);
-	wait_list(w, o->mutates, o->n_mutates);
-	wait_list(w, o->out, o->n_out); /* births are ready at 0 */
+	wait_values(w, o);
 	for (uint32_t i = 0; i < o->n_out; i++) {
 		uint32_t v = sl_trace_root(w->t, o->out[i]);
 
 		if (!sl_class_persistent(w->t->values[v].cls))
-			w->now_ns = max_u64(
-				w->now_ns, free_ns(w, w->at[v], w->t->values[v].bytes));
+			wait_free(w, w->at[v], w->t->values[v].bytes);
 	}
 	if (o->workspace_bytes > 0)
-		w->now_ns = max_u64(w->now_ns,
-			free_ns(w, w->p->workspace_offset[op], o->workspace_bytes));
+		wait_free(w, w->p->workspace_offset[op], o->workspace_bytes);
 	w->now_ns += o->dur_ns;
 	w->price.base_iter_ns += o->dur_ns;
 }
@@ -251,7 +289,7 @@ sl_status sl_plan_price(
 		SL_TRY_OUT(apply_actions(&w, &next, op, SL_AFTER));
 	}
 	w.price.iter_ns = max_u64(w.now_ns, w.copies_end_ns);
-	w.price.stall_ns = w.price.iter_ns - w.price.base_iter_ns;
+	w.price.stall_ns = w.price.iter_ns - w.price.base_iter_ns - w.price.recompute_ns;
 	*out = w.price;
 out:
 	finish(&w);

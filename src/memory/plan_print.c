@@ -51,10 +51,26 @@ static sl_status print_start(
 		tier_name(t, s->tier), (unsigned long long)s->offset);
 }
 
+/* A number, or '-' for SL_NO_OFFSET. */
+static sl_status print_offset(const char *key, uint64_t offset, struct sl_buf *out)
+{
+	if (offset == SL_NO_OFFSET)
+		return sl_buf_printf(out, " %s=-", key);
+	return sl_buf_printf(out, " %s=%llu", key, (unsigned long long)offset);
+}
+
+static sl_status print_again(const struct sl_action *a, struct sl_buf *out)
+{
+	SL_TRY(sl_buf_printf(out, " again=%u", a->again));
+	SL_TRY(print_offset("offset", a->offset, out));
+	return print_offset("workspace", a->workspace_offset, out);
+}
+
 static sl_status print_action(
 	const struct sl_action *a, const struct sl_trace *t, struct sl_buf *out)
 {
 	bool copies = a->kind == SL_ACTION_OUT || a->kind == SL_ACTION_IN;
+	bool again = a->kind == SL_ACTION_RECOMPUTE;
 
 	SL_TRY(sl_buf_printf(out, "%s %u delay_ns=%llu %s v%u",
 		a->phase == SL_BEFORE ? "before" : "after", a->op,
@@ -62,7 +78,9 @@ static sl_status print_action(
 	if (copies || a->tier != SL_TIER_DEVICE)
 		SL_TRY(sl_buf_printf(
 			out, " tier=%s channel=%u", tier_name(t, a->tier), a->channel));
-	if (copies || a->kind == SL_ACTION_MOVE || a->offset != 0)
+	if (again)
+		SL_TRY(print_again(a, out));
+	else if (copies || a->kind == SL_ACTION_MOVE || a->offset != 0)
 		SL_TRY(sl_buf_printf(out, " offset=%llu", (unsigned long long)a->offset));
 	if (a->iter != 0)
 		SL_TRY(sl_buf_printf(out, " iter=+%u", a->iter));

@@ -161,6 +161,24 @@ static sl_status parse_kind(struct parser *p, enum sl_action_kind *out)
 		&p->text, "`%.*s` is no action", sl_fields_clip(w.value_len), w.value);
 }
 
+static sl_status parse_again(struct parser *p, struct sl_action *a)
+{
+	static const struct sl_field fields[] = {
+		{"again", SL_FIELD_U32, offsetof(struct sl_action, again), true},
+		{"offset", SL_FIELD_OFFSET, offsetof(struct sl_action, offset), true},
+		{"workspace", SL_FIELD_OFFSET,
+			offsetof(struct sl_action, workspace_offset), false},
+		{"iter", SL_FIELD_ITER, offsetof(struct sl_action, iter), false},
+	};
+
+	a->workspace_offset = SL_NO_OFFSET;
+	SL_TRY(sl_fields_parse(&p->ctx, fields, 4, a));
+	if (a->again >= p->t->n_ops)
+		return sl_text_fail(&p->text, "again=%u: the trace has %u ops", a->again,
+			p->t->n_ops);
+	return sl_plan_add_action(&p->p, a);
+}
+
 static sl_status parse_action(struct parser *p, enum sl_phase phase)
 {
 	static const struct sl_field fields[] = {
@@ -178,6 +196,8 @@ static sl_status parse_action(struct parser *p, enum sl_phase phase)
 	SL_TRY(sl_word_u64(&p->text, &w, &a.delay_ns));
 	SL_TRY(parse_kind(p, &a.kind));
 	SL_TRY(parse_value_id(p, &a.value));
+	if (a.kind == SL_ACTION_RECOMPUTE)
+		return parse_again(p, &a);
 	SL_TRY(sl_fields_parse(&p->ctx, fields, 4, &a));
 	return sl_plan_add_action(&p->p, &a);
 }

@@ -13,6 +13,7 @@
 enum sl_field_kind {
 	SL_FIELD_U64,
 	SL_FIELD_U32,
+	SL_FIELD_OFFSET, /* uint64_t, or '-' for none (UINT64_MAX) */
 	SL_FIELD_BOOL, /* 0 or 1 */
 	SL_FIELD_WORD, /* const char *, copied into the arena; '-' is "" */
 	SL_FIELD_NAME, /* the same, but '-' is itself */

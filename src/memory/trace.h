@@ -34,6 +34,8 @@
  * 3. `mutates` reads and writes a living value in place (a new version begins); `out` of
  * a persistent value overwrites it whole.
  * 4. workspace bytes live during their op alone.
+ * 5. pure: the same inputs give the same bits and nothing is touched but `out` and
+ * `mutates`; such an op may run again in its iteration if it writes no persistent value.
  */
 #define SL_TRACE_VERSION 1
 #define SL_NO_ID UINT32_MAX

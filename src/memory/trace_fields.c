@@ -61,6 +61,17 @@ static sl_status value_u32(
 	return SL_OK;
 }
 
+static sl_status value_offset(
+	const struct sl_field_ctx *ctx, const struct sl_word *w, void *to)
+{
+	uint64_t none = UINT64_MAX;
+
+	if (!is_dash(w))
+		return value_u64(ctx, w, to);
+	memcpy(to, &none, sizeof(none));
+	return SL_OK;
+}
+
 static sl_status value_bool(
 	const struct sl_field_ctx *ctx, const struct sl_word *w, void *to)
 {
@@ -145,6 +156,7 @@ typedef sl_status (*value_fn)(
 static const value_fn value_rows[SL_FIELD_KIND_COUNT] = {
 	[SL_FIELD_U64] = value_u64,
 	[SL_FIELD_U32] = value_u32,
+	[SL_FIELD_OFFSET] = value_offset,
 	[SL_FIELD_BOOL] = value_bool,
 	[SL_FIELD_WORD] = value_word,
 	[SL_FIELD_NAME] = value_name,

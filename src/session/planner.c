@@ -150,6 +150,7 @@ static sl_status price(
 	r->iter_ns = cost.iter_ns;
 	r->swap_out_bytes = cost.swap_out_bytes;
 	r->swap_in_bytes = cost.swap_in_bytes;
+	r->recompute_ns = cost.recompute_ns;
 	r->stall_ns = cost.stall_ns;
 	return SL_OK;
 }

@@ -118,7 +118,6 @@ static const struct {
 		"place v3 region=lane offset=12288\nplace w1 region=lane offset=16448\n",
 		"cannot leave the device"},
 	/* reserved */
-	{PLAN_KEEP LINE("before 1", "recompute v2 offset=0"), "recompute is reserved"},
 	{PLAN_KEEP LINE("before 1", "send v0 tier=disk channel=0"), "send is reserved"},
 	{PLAN_KEEP "before 1 delay_ns=0 move v0 offset=20480 iter=+1\n",
 		"iter=+1 is reserved"},

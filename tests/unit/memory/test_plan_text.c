@@ -9,7 +9,10 @@ static void printing_and_parsing_give_the_same_text(void **state)
 	(void)state;
 	static const char text[] = PLAN_SWAP
 		"select 1 kernel=ref layout=plain split=1 threads=2 workspace=64\n"
-		"select 2 kernel=-\nprice 4000\nstall 12\npeak 16512\n";
+		"select 2 kernel=-\n"
+		"before 2 delay_ns=0 recompute v3 again=1 offset=0 workspace=8\n"
+		"before 2 delay_ns=0 recompute v3 again=0 offset=-\nprice 4000\nstall "
+		"12\npeak 16512\n";
 	struct sl_trace t = SL_TRACE_INIT;
 	struct sl_plan p = SL_PLAN_INIT, back = SL_PLAN_INIT;
 	struct sl_buf first = SL_BUF_INIT, second = SL_BUF_INIT;
@@ -84,6 +87,14 @@ static const struct {
 	{PLAN_HEAD "before 0 delay_ns=0 drop\n", "the value is missing"},
 	{PLAN_HEAD "before 0 delay_ns=0 drop v0 iter=1\n", "+k"},
 	{PLAN_HEAD "before 0 delay_ns=0 drop v0 channel=4294967296\n", "32 bits"},
+	{PLAN_HEAD "before 2 delay_ns=0 drop v0 again=1\n", "`again` is no key"},
+	{PLAN_HEAD "before 2 delay_ns=0 in v0 offset=-\n", "-"},
+	{PLAN_HEAD "before 2 delay_ns=0 recompute v2 offset=0\n", "again= is missing"},
+	{PLAN_HEAD "before 2 delay_ns=0 recompute v2 again=0\n", "offset= is missing"},
+	{PLAN_HEAD "before 2 delay_ns=0 recompute v2 again=4 offset=0\n",
+		"the trace has 4 ops"},
+	{PLAN_HEAD "before 2 delay_ns=0 recompute v2 again=0 offset=0 tier=disk\n",
+		"`tier` is no key"},
 	{PLAN_HEAD "select 7 kernel=a\n", "the trace has 4"},
 	{PLAN_HEAD "select 0\n", "kernel= is missing"},
 	{PLAN_HEAD "peak 1\n", "states a peak of 1"},
