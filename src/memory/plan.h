@@ -193,5 +193,8 @@ struct sl_plan_price {
 };
 SL_NODISCARD sl_status sl_plan_price(
 	const struct sl_trace *t, const struct sl_plan *p, struct sl_plan_price *out);
+/* Also when each op starts: start_ns is [n_ops]. */
+SL_NODISCARD sl_status sl_plan_price_timed(const struct sl_trace *t,
+	const struct sl_plan *p, struct sl_plan_price *out, uint64_t *start_ns);
 
 #endif

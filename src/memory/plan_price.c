@@ -33,6 +33,7 @@ struct pricer {
 	struct busy *busy; /* device ranges that a copy still uses although given up */
 	size_t n_busy, cap_busy;
 	uint64_t now_ns, copies_end_ns;
+	uint64_t *start_ns; /* [n_ops] when ops start; may be NULL */
 	struct sl_plan_price price;
 };
 
@@ -269,6 +270,8 @@ static void run_op(struct pricer *w, uint32_t op)
 	}
 	if (o->workspace_bytes > 0)
 		wait_free(w, w->p->workspace_offset[op], o->workspace_bytes);
+	if (w->start_ns)
+		w->start_ns[op] = w->now_ns;
 	w->now_ns += o->dur_ns;
 	w->price.base_iter_ns += o->dur_ns;
 }
@@ -276,8 +279,14 @@ static void run_op(struct pricer *w, uint32_t op)
 sl_status sl_plan_price(
 	const struct sl_trace *t, const struct sl_plan *p, struct sl_plan_price *out)
 {
+	return sl_plan_price_timed(t, p, out, NULL);
+}
+
+sl_status sl_plan_price_timed(const struct sl_trace *t, const struct sl_plan *p,
+	struct sl_plan_price *out, uint64_t *start_ns)
+{
 	sl_status st = SL_OK;
-	struct pricer w = {.t = t, .p = p};
+	struct pricer w = {.t = t, .p = p, .start_ns = start_ns};
 	uint32_t next = 0;
 
 	if (p->n_values != t->n_values || p->n_ops != t->n_ops)
