@@ -102,7 +102,7 @@ static void bed_open(
 	struct sl_engine_opts o = {.tiers = &b->tier, .n_tiers = tier};
 
 	*b = (struct bed){.trace = SL_TRACE_INIT};
-	must(sl_program_trace(p, &info, tier, &b->trace), "trace");
+	must(sl_program_trace(p, &info, tier, NULL, &b->trace), "trace");
 	must(sl_policy_plan(sl_policy_find(policy), &b->trace, TIER_BYTES, &b->plan),
 		policy);
 	if (tier)

@@ -31,6 +31,7 @@ static const struct listing listings[] = {
 	{"ops", sl_op_name_at},
 	{"devices", sl_device_name_at},
 	{"tiers", sl_tier_name_at},
+	{"costs", sl_costs_name_at},
 	{"data", sl_data_kind_at},
 	{"errors", error_at},
 };
@@ -48,7 +49,7 @@ static sl_status run(struct cli_args *args)
 	}
 	return SL_FAIL(SL_E_USAGE,
 		"there is no list of '%s'; there are models policies ops devices tiers "
-		"data errors",
+		"costs data errors",
 		args->operands[0]);
 }
 
@@ -56,7 +57,7 @@ static const struct cli_options *const groups[] = {&cli_output_options, NULL};
 
 const struct cli_command cli_command_list = {
 	.name = "list",
-	.operands = "models|policies|ops|devices|tiers|data|errors",
+	.operands = "models|policies|ops|devices|tiers|costs|data|errors",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",

@@ -70,6 +70,8 @@ static const struct cli_option memory_rows[] = {
 	ROW("disk", "DIR[:SIZE]", TEXT, disk,
 		"disk tier; `none` forbids it (default: $SLUICE_DISK, else /var/tmp)"),
 	ROW("policy", "NAME", TEXT, config.policy, "see `sluice list policies`"),
+	ROW("costs", "NAME|FILE", TEXT, config.costs,
+		"cost book, see `sluice list costs` (default: $SLUICE_COSTS, else cpu)"),
 	ROW("plan", "FILE", TEXT, config.plan_path, "run this stored plan"),
 	ROW("device", "NAME", TEXT, device, "cpu"),
 };

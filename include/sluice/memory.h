@@ -59,10 +59,11 @@ struct sl_check_report {
 SL_NODISCARD sl_status sl_check_files(const char *trace_path, const char *plan_path,
 	uint64_t budget_bytes, struct sl_check_report *out);
 
-/* Names of policies, devices and tiers below them, each with a line about it (summary may
+/* Names of policies, devices, tiers below them and cost books, each with a line about it (summary may
  * be NULL); NULL past the end. Borrowed for ever; any thread. */
 const char *sl_policy_name_at(size_t i, const char **summary);
 const char *sl_device_name_at(size_t i, const char **summary);
 const char *sl_tier_name_at(size_t i, const char **summary);
+const char *sl_costs_name_at(size_t i, const char **summary);
 
 #endif

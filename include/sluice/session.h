@@ -41,6 +41,7 @@ struct sl_session_config {
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
 	const char *policy; /* NULL: keep without a budget, belady with one */
+	const char *costs; /* cost book by name or file; NULL: SLUICE_COSTS, else cpu */
 	const char *plan_path; /* run this stored plan; NULL: plan anew */
 
 	uint64_t seed;

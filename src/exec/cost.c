@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roofline estimate: the slower of arithmetic and memory, plus what starting an op costs.
- */
+/* From a node to the figures that the cost book asks for. */
 #include "exec/cost.h"
 
-/* Two cores of a current server processor: about half of its FMA peak, and its memory
- * bandwidth. */
-#define FLOPS_PER_NS 100.0
-#define BYTES_PER_NS 20.0
-#define START_NS 500.0
-
-uint64_t sl_cost_ns(const struct sl_node_info *n)
+void sl_cost_work(const struct sl_node_info *n, struct sl_cost *out)
 {
-	struct sl_cost cost = {0};
-	double arithmetic_ns, memory_ns;
-
+	*out = (struct sl_cost){0};
 	if (n->op->cost != NULL) {
-		n->op->cost(n, &cost);
-	} else {
-		for (int i = 0; i < n->n_in; i++)
-			cost.bytes +=
-				sl_node_has(n, i) ? (double)sl_type_bytes(&n->in[i]) : 0;
-		for (int i = 0; i < n->n_out; i++)
-			cost.bytes += (double)sl_type_bytes(&n->out[i]);
-		cost.flops = n->n_out > 0 ? (double)sl_shape_count(&n->out[0].shape) : 0;
+		n->op->cost(n, out);
+		return;
 	}
-	arithmetic_ns = cost.flops / FLOPS_PER_NS;
-	memory_ns = cost.bytes / BYTES_PER_NS;
-	return (uint64_t)(START_NS +
-			  (arithmetic_ns > memory_ns ? arithmetic_ns : memory_ns));
+	for (int i = 0; i < n->n_in; i++)
+		out->bytes += sl_node_has(n, i) ? (double)sl_type_bytes(&n->in[i]) : 0;
+	for (int i = 0; i < n->n_out; i++)
+		out->bytes += (double)sl_type_bytes(&n->out[i]);
+	out->flops = n->n_out > 0 ? (double)sl_shape_count(&n->out[0].shape) : 0;
+}
+
+uint64_t sl_cost_ns(const struct sl_cost_book *book, const struct sl_node_info *n)
+{
+	struct sl_cost work;
+
+	sl_cost_work(n, &work);
+	return sl_cost_predict(book, n->op->name, work.flops, work.bytes, 0);
 }

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 #include "graph/op.h"
+#include "sim/cost.h"
 
-/*
- * The cost book's first page: how long an op takes, from its flops and bytes alone. Good
- * enough to order decisions; measuring refines it later.
+/* What an op computes and moves, from its shapes alone. */
+void sl_cost_work(const struct sl_node_info *n, struct sl_cost *out);
+/* How long it takes by a cost book (NULL: the default one) on an idle device; 1 or more.
  */
-uint64_t sl_cost_ns(const struct sl_node_info *n);
+uint64_t sl_cost_ns(const struct sl_cost_book *book, const struct sl_node_info *n);
 
 #endif

@@ -45,12 +45,13 @@ static sl_status add_values(const struct sl_program *p, struct sl_trace *t)
 	return SL_OK;
 }
 
-static sl_status add_op(const struct sl_program_op *op, struct sl_trace *t)
+static sl_status add_op(const struct sl_program_op *op, const struct sl_cost_book *costs,
+	struct sl_trace *t)
 {
 	return sl_trace_add_op(t, &(struct sl_trace_op){
 					  .kind = op->info.op->name,
 					  .scope = op->scope,
-					  .dur_ns = sl_cost_ns(&op->info),
+					  .dur_ns = sl_cost_ns(costs, &op->info),
 					  .workspace_bytes = op->prepared.workspace_bytes,
 					  .n_in = op->n_read,
 					  .n_out = op->n_born,
@@ -77,6 +78,10 @@ static sl_status add_tier(struct sl_trace *t, const struct sl_program_tier *tier
 	SL_TRY(sl_trace_add_link(t, &link));
 	link.from = link.to;
 	link.to = SL_TIER_DEVICE;
+	if (tier->in_bytes_per_s > 0) {
+		link.bytes_per_s = tier->in_bytes_per_s;
+		link.latency_ns = tier->in_latency_ns;
+	}
 	return sl_trace_add_link(t, &link);
 }
 
@@ -89,7 +94,8 @@ sl_status sl_program_add_tiers(
 }
 
 sl_status sl_program_trace(const struct sl_program *p,
-	const struct sl_program_tier *tiers, uint32_t n_tiers, struct sl_trace *out)
+	const struct sl_program_tier *tiers, uint32_t n_tiers,
+	const struct sl_cost_book *costs, struct sl_trace *out)
 {
 	struct sl_trace t = SL_TRACE_INIT;
 	sl_status st = SL_OK;
@@ -97,7 +103,7 @@ sl_status sl_program_trace(const struct sl_program *p,
 	SL_TRY_OUT(sl_program_add_tiers(&t, tiers, n_tiers));
 	SL_TRY_OUT(add_values(p, &t));
 	for (uint32_t i = 0; i < p->n_ops; i++)
-		SL_TRY_OUT(add_op(&p->ops[i], &t));
+		SL_TRY_OUT(add_op(&p->ops[i], costs, &t));
 	SL_TRY_OUT(sl_trace_check(&t));
 	*out = t;
 	t = SL_TRACE_INIT;

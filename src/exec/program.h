@@ -6,6 +6,7 @@
 #include "graph/ir.h"
 #include "kernel/kernel.h"
 #include "memory/plan.h"
+#include "sim/cost.h"
 
 /*
  * A sealed instance: the graph's nodes in their one order, each with its kernel chosen
@@ -57,11 +58,13 @@ SL_NODISCARD sl_status sl_program_seal(
 	const struct sl_graph *g, int threads, struct sl_program **out);
 void sl_program_destroy(struct sl_program *p);
 
-/* A tier that the trace shall name, with its link both ways. */
+/* A tier that the trace shall name, with its link both ways; the way back into the device
+ * is as the way out where in_bytes_per_s is 0. */
 struct sl_program_tier {
 	const char *name;
 	uint64_t bytes;
 	uint64_t bytes_per_s, latency_ns;
+	uint64_t in_bytes_per_s, in_latency_ns;
 	bool half_duplex;
 };
 
@@ -70,12 +73,14 @@ SL_NODISCARD sl_status sl_program_add_tiers(
 	struct sl_trace *t, const struct sl_program_tier *tiers, uint32_t n_tiers);
 
 /*
- * The trace of one step; storage ids are its value ids. Storage n_persistent is the
- * bounce buffer of the tiers: immovable, SL_BOUNCE_BYTES.
+ * The trace of one step, timed by a cost book (NULL: the default one); storage ids are its
+ * value ids. Storage n_persistent is the bounce buffer of the tiers: immovable,
+ * SL_BOUNCE_BYTES.
  */
 #define SL_BOUNCE_BYTES 8192u
 SL_NODISCARD sl_status sl_program_trace(const struct sl_program *p,
-	const struct sl_program_tier *tiers, uint32_t n_tiers, struct sl_trace *out);
+	const struct sl_program_tier *tiers, uint32_t n_tiers,
+	const struct sl_cost_book *costs, struct sl_trace *out);
 /* Adds a select line for every op. */
 SL_NODISCARD sl_status sl_program_select_lines(
 	const struct sl_program *p, struct sl_plan *plan);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -13,12 +14,6 @@
 #include "base/units.h"
 #include "memory/policy/policy.h"
 
-/* Measured on ordinary servers: a copy in main memory, a local disk written and read at
- * once. */
-#define HOST_BYTES_PER_S ((uint64_t)12000000000)
-#define DISK_BYTES_PER_S ((uint64_t)1700000000)
-#define HOST_LATENCY_NS 2000
-#define DISK_LATENCY_NS 100000
 #define DISK_PEAKS 4
 #define TIER_BLOCK ((uint64_t)4 << 20)
 #define EVENT_SLOTS ((size_t)1 << 14)
@@ -43,6 +38,26 @@ static sl_status default_disk(uint64_t unbudgeted_peak, uint64_t *out)
 	return SL_OK;
 }
 
+/* At the rates of the cost book, or of the default one where it names no such link. */
+static void add_tier(struct sl_machine *m, const char *name, uint64_t bytes)
+{
+	const struct sl_cost_book *book = sl_cost_book_at(0, NULL);
+	const struct sl_cost_link *out = sl_cost_link_find(m->costs, "device", name);
+	const struct sl_cost_link *in = sl_cost_link_find(m->costs, name, "device");
+
+	out = out != NULL ? out : sl_cost_link_find(book, "device", name);
+	in = in != NULL ? in : sl_cost_link_find(book, name, "device");
+	SL_BUG(out == NULL || in == NULL);
+	m->tier_info[m->n_tiers++] = (struct sl_program_tier){
+		.name = name,
+		.bytes = bytes,
+		.bytes_per_s = out->bytes_per_s,
+		.latency_ns = out->latency_ns,
+		.in_bytes_per_s = in->bytes_per_s,
+		.in_latency_ns = in->latency_ns,
+	};
+}
+
 sl_status sl_machine_describe(struct sl_machine *m,
 	const struct sl_session_config *config, uint64_t unbudgeted_peak)
 {
@@ -52,27 +67,18 @@ sl_status sl_machine_describe(struct sl_machine *m,
 	if (config->disk_bytes > 0 && disk_bytes == 0)
 		return SL_FAIL(SL_E_USAGE, "a disk tier of %llu bytes; it has %u or more",
 			(unsigned long long)config->disk_bytes, SL_TIER_MAX_ALIGN);
+	SL_TRY(sl_machine_costs(m, config));
 	m->disk_folder = sl_machine_disk_folder(config);
 	m->n_tiers = 0;
 	if (config->budget_bytes == 0)
 		return SL_OK;
 	if (config->host_bytes > 0)
-		m->tier_info[m->n_tiers++] = (struct sl_program_tier){
-			.name = "host",
-			.bytes = config->host_bytes,
-			.bytes_per_s = HOST_BYTES_PER_S,
-			.latency_ns = HOST_LATENCY_NS,
-		};
+		add_tier(m, "host", config->host_bytes);
 	if (strcmp(m->disk_folder, "none") == 0)
 		return SL_OK;
 	if (disk_bytes == 0)
 		SL_TRY(default_disk(unbudgeted_peak, &disk_bytes));
-	m->tier_info[m->n_tiers++] = (struct sl_program_tier){
-		.name = "disk",
-		.bytes = disk_bytes,
-		.bytes_per_s = DISK_BYTES_PER_S,
-		.latency_ns = DISK_LATENCY_NS,
-	};
+	add_tier(m, "disk", disk_bytes);
 	return SL_OK;
 }
 
@@ -81,7 +87,7 @@ sl_status sl_machine_unbudgeted_peak(const struct sl_instance *x, uint64_t *out)
 	struct sl_trace trace = SL_TRACE_INIT;
 	sl_status st;
 
-	SL_TRY_OUT(sl_program_trace(x->program, NULL, 0, &trace));
+	SL_TRY_OUT(sl_program_trace(x->program, NULL, 0, NULL, &trace));
 	SL_TRY_OUT(sl_policy_least(sl_policy_find("keep"), &trace, out));
 out:
 	sl_trace_finish(&trace);
@@ -206,7 +212,9 @@ sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *
 
 	if (x->prepared)
 		return SL_OK;
-	SL_TRY(sl_program_trace(x->program, m->tier_info, m->n_tiers, &x->trace));
+	SL_TRY(sl_machine_costs(m, config));
+	SL_TRY(sl_program_trace(
+		x->program, m->tier_info, m->n_tiers, m->costs, &x->trace));
 	if (config->plan_path != NULL && x->training)
 		SL_TRY(load_plan(config, x));
 	else
@@ -309,5 +317,6 @@ void sl_machine_finish(struct sl_machine *m)
 	sl_device_destroy(m->device);
 	sl_event_ring_destroy(m->events);
 	sl_pool_destroy(m->pool);
+	sl_free(m->own_costs);
 	*m = (struct sl_machine){0};
 }

@@ -15,6 +15,8 @@
 #define SL_MAX_TIERS 2u
 
 struct sl_machine {
+	const struct sl_cost_book *costs;
+	struct sl_cost_book *own_costs; /* read from a file; NULL: none */
 	struct sl_program_tier tier_info[SL_MAX_TIERS];
 	struct sl_tier *tiers[SL_MAX_TIERS];
 	uint32_t n_tiers;
@@ -31,6 +33,10 @@ struct sl_machine {
 	char policy[32];
 };
 
+/* The cost book of the configuration, else of SLUICE_COSTS, else the default one; the
+ * others call it. */
+SL_NODISCARD sl_status sl_machine_costs(
+	struct sl_machine *m, const struct sl_session_config *config);
 /* Tiers of the configuration, sized by the peak; none are opened. */
 SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m,
 	const struct sl_session_config *config, uint64_t unbudgeted_peak);

@@ -70,7 +70,8 @@ static sl_status describe_tiers(const struct sl_planner *p,
 			host ? device->link_bytes_per_s : device->disk_bytes_per_s;
 
 		if (rate > 0)
-			m->tier_info[i].bytes_per_s = rate;
+			m->tier_info[i].bytes_per_s =
+				m->tier_info[i].in_bytes_per_s = rate;
 	}
 	return SL_OK;
 }
@@ -86,7 +87,8 @@ static sl_status open_model(struct sl_planner *p, const struct sl_session_config
 	m = &p->session->machine;
 	SL_TRY(sl_machine_unbudgeted_peak(x, &p->unbudgeted_peak));
 	SL_TRY(describe_tiers(p, config, device, m));
-	return sl_program_trace(x->program, m->tier_info, m->n_tiers, &p->trace);
+	return sl_program_trace(
+		x->program, m->tier_info, m->n_tiers, m->costs, &p->trace);
 }
 
 /* A trace that names no tier gets those of the command line. */
@@ -94,13 +96,17 @@ static sl_status open_file(struct sl_planner *p, const struct sl_session_config 
 	const struct sl_planner_device *device)
 {
 	struct sl_machine m = {0};
+	sl_status st;
 
 	SL_TRY(read_trace(config->model, &p->trace));
 	SL_TRY(sl_policy_least(sl_policy_find("keep"), &p->trace, &p->unbudgeted_peak));
 	if (p->trace.n_tiers > 0)
 		return SL_OK;
-	SL_TRY(describe_tiers(p, config, device, &m));
-	return sl_program_add_tiers(&p->trace, m.tier_info, m.n_tiers);
+	SL_TRY_OUT(describe_tiers(p, config, device, &m));
+	SL_TRY_OUT(sl_program_add_tiers(&p->trace, m.tier_info, m.n_tiers));
+out:
+	sl_machine_finish(&m);
+	return st;
 }
 
 sl_status sl_planner_open(const struct sl_session_config *config,

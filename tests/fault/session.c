@@ -60,7 +60,7 @@ static sl_status plan_program(void *ctx)
 	struct sl_least_budget least;
 	sl_status st;
 
-	SL_TRY_OUT(sl_program_trace(ctx, &tier, 1, &t));
+	SL_TRY_OUT(sl_program_trace(ctx, &tier, 1, NULL, &t));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &least));
 	SL_TRY_OUT(sl_policy_plan(sl_policy_find("belady"), &t, least.bytes, &plan));
 	SL_TRY_OUT(sl_program_select_lines(ctx, &plan));

@@ -42,7 +42,7 @@ static sl_status make_plan(struct sl_graph_rig *r)
 
 	r->n_tiers = r->opts.tier != SL_RIG_NONE;
 	r->trace = SL_TRACE_INIT;
-	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, &r->trace));
+	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, NULL, &r->trace));
 	return sl_policy_plan(
 		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan);
 }

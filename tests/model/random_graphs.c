@@ -115,7 +115,7 @@ static sl_status least_budget(
 	struct sl_least_budget exact;
 	sl_status st;
 
-	SL_TRY_OUT(sl_program_trace(p, &info, 1, &t));
+	SL_TRY_OUT(sl_program_trace(p, &info, 1, NULL, &t));
 	SL_TRY_OUT(sl_policy_least(sl_policy_find("belady"), &t, out));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &exact));
 	if (*out != exact.bytes)

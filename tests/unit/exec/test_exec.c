@@ -159,7 +159,7 @@ static void the_engine_reaches_the_peak_of_its_plan_and_no_more(void **state)
 		sl_assert_ok(sl_program_seal(g, 1, &p));
 		o.program = p;
 		check_peak(&o);
-		sl_assert_ok(sl_program_trace(p, &tier, 1, &t));
+		sl_assert_ok(sl_program_trace(p, &tier, 1, NULL, &t));
 		sl_assert_ok(sl_policy_least(sl_policy_find("belady"), &t, &least));
 		o.policy = "belady";
 		o.tier = SL_RIG_HOST;

@@ -22,7 +22,7 @@ static struct sl_trace trace_of(const struct sl_program *p, enum sl_rig_tier tie
 	const struct sl_program_tier info = sl_graph_rig_tier(tier);
 	struct sl_trace t = SL_TRACE_INIT;
 
-	sl_assert_ok(sl_program_trace(p, &info, tier != SL_RIG_NONE, &t));
+	sl_assert_ok(sl_program_trace(p, &info, tier != SL_RIG_NONE, NULL, &t));
 	return t;
 }
 
