@@ -27,7 +27,8 @@ struct pricer {
 	uint64_t *at; /* [n_values] device offset */
 	uint64_t
 		*ready_ns; /* [n_values] its bytes on the device are there from then on */
-	uint64_t *copied_ns; /* [n_values] its copy below is whole from then on */
+	uint64_t *copied_ns; /* [n_tiers, n_values] its copy there is whole from then on
+			      */
 	uint64_t *queue_ns; /* [2 * n_links] free from then on */
 	uint32_t *queue_of; /* [2 * n_links] link x (0 from, 1 to the device) to queue */
 	struct busy *busy; /* device ranges that a copy still uses although given up */
@@ -79,7 +80,7 @@ static sl_status begin(struct pricer *w)
 
 	w->at = sl_calloc(n + 1, sizeof(*w->at));
 	w->ready_ns = sl_calloc(n + 1, sizeof(*w->ready_ns));
-	w->copied_ns = sl_calloc(n + 1, sizeof(*w->copied_ns));
+	w->copied_ns = sl_calloc((size_t)w->t->n_tiers * n + 1, sizeof(*w->copied_ns));
 	w->queue_ns = sl_calloc(2 * links + 1, sizeof(*w->queue_ns));
 	w->queue_of = sl_calloc(2 * links + 1, sizeof(*w->queue_of));
 	if (!w->at || !w->ready_ns || !w->copied_ns || !w->queue_ns || !w->queue_of)
@@ -143,17 +144,25 @@ static uint64_t queue_copy(struct pricer *w, const struct sl_action *a, uint64_t
 	return *queue;
 }
 
+/* When the copy of a's value in a's tier is whole. */
+static uint64_t *copied_ns(struct pricer *w, const struct sl_action *a)
+{
+	return &w->copied_ns[(size_t)(a->tier - 1) * w->t->n_values + a->value];
+}
+
 static sl_status apply_out(struct pricer *w, const struct sl_action *a)
 {
-	w->copied_ns[a->value] = queue_copy(w, a, w->ready_ns[a->value]);
+	uint64_t end = queue_copy(w, a, w->ready_ns[a->value]);
+
+	*copied_ns(w, a) = end;
 	w->price.swap_out_bytes += w->t->values[a->value].bytes;
-	return hold_busy(w, a->value, w->copied_ns[a->value]);
+	return hold_busy(w, a->value, end);
 }
 
 static sl_status apply_in(struct pricer *w, const struct sl_action *a)
 {
 	uint64_t bytes = w->t->values[a->value].bytes;
-	uint64_t from = max_u64(w->copied_ns[a->value], free_ns(w, a->offset, bytes));
+	uint64_t from = max_u64(*copied_ns(w, a), free_ns(w, a->offset, bytes));
 
 	w->ready_ns[a->value] = queue_copy(w, a, from);
 	w->at[a->value] = a->offset;
@@ -235,6 +244,13 @@ static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 	[SL_ACTION_RECOMPUTE] = apply_again,
 };
 
+static bool fits_tier(const struct sl_trace *t, const struct sl_action *a)
+{
+	if (a->kind != SL_ACTION_OUT && a->kind != SL_ACTION_IN)
+		return true;
+	return a->tier >= 1 && a->tier <= t->n_tiers && a->channel < t->n_links;
+}
+
 static sl_status apply_actions(
 	struct pricer *w, uint32_t *next, uint32_t op, enum sl_phase phase)
 {
@@ -245,8 +261,7 @@ static sl_status apply_actions(
 		if (a->op != op || a->phase != phase)
 			return SL_OK;
 		if ((unsigned)a->kind >= SL_ACTION_COUNT || !apply_rows[a->kind] ||
-			a->value >= w->t->n_values ||
-			(a->tier != SL_TIER_DEVICE && a->channel >= w->t->n_links))
+			a->value >= w->t->n_values || !fits_tier(w->t, a))
 			return SL_FAIL(SL_E_INVALID,
 				"action %u cannot be priced; check the plan "
 				"first",

@@ -15,14 +15,9 @@ void sl_link_init(struct sl_link *l, struct sl_sim *sim, bool half_duplex)
 	l->lane[0].sim = l->lane[1].sim = sim;
 }
 
-void sl_channel_init(struct sl_channel *c, struct sl_link *l, int direction,
-	uint64_t bytes_per_s, uint64_t latency_ns)
+void sl_channel_init(struct sl_channel *c, struct sl_link *l, int direction)
 {
-	*c = (struct sl_channel){
-		.lane = &l->lane[l->half_duplex ? 0 : direction],
-		.bytes_per_s = bytes_per_s,
-		.latency_ns = latency_ns,
-	};
+	*c = (struct sl_channel){.lane = &l->lane[l->half_duplex ? 0 : direction]};
 }
 
 static void serve(struct sl_lane *l)
@@ -121,7 +116,7 @@ static sl_status flow_begins(void *ctx, uint64_t arg)
 
 	(void)arg;
 	serve(l);
-	work /= c->bytes_per_s;
+	work /= c->head->bytes_per_s;
 	c->until = l->served + (work < MOST_WORK ? work : MOST_WORK);
 	c->next = NULL;
 	*(l->last != NULL ? &l->last->next : &l->first) = c;
@@ -156,7 +151,7 @@ sl_status sl_channel_kick(struct sl_channel *c)
 	if (t->started != NULL)
 		SL_TRY(t->started(t->ctx));
 	return sl_sim_at(
-		sim, sl_sim_later(sim->now_ns, c->latency_ns), flow_begins, c, 0);
+		sim, sl_sim_later(sim->now_ns, t->latency_ns), flow_begins, c, 0);
 }
 
 sl_status sl_channel_push(struct sl_channel *c, struct sl_transfer *t)

@@ -27,6 +27,8 @@ struct sl_channel;
 
 struct sl_transfer {
 	uint64_t bytes;
+	uint64_t bytes_per_s; /* alone on the wire; at least 1 */
+	uint64_t latency_ns;
 	uint64_t not_before_ns;
 	void *ctx;
 	bool (*may_start)(void *ctx); /* NULL: yes */
@@ -52,7 +54,6 @@ struct sl_link {
 
 struct sl_channel {
 	struct sl_lane *lane;
-	uint64_t bytes_per_s, latency_ns;
 	struct sl_transfer *head, *tail;
 	bool under_way, timed; /* head has started; waits for its time */
 	sl_sim_work until; /* served at which head ends */
@@ -60,9 +61,7 @@ struct sl_channel {
 };
 
 void sl_link_init(struct sl_link *l, struct sl_sim *sim, bool half_duplex);
-/* direction 0 or 1; bytes_per_s is at least 1. */
-void sl_channel_init(struct sl_channel *c, struct sl_link *l, int direction,
-	uint64_t bytes_per_s, uint64_t latency_ns);
+void sl_channel_init(struct sl_channel *c, struct sl_link *l, int direction); /* 0 or 1 */
 /* Borrowed until done is called. */
 SL_NODISCARD sl_status sl_channel_push(struct sl_channel *c, struct sl_transfer *t);
 /* Asks the first transfer again whether it may start. */

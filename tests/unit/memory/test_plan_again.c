@@ -2,6 +2,7 @@
 /* Recompute lines: one sound plan and one broken one for each of their rules. */
 #include "harness/harness.h"
 
+#include "memory/replay.h"
 #include "unit/memory/plan_util.h"
 
 /*
@@ -44,6 +45,25 @@
 #define BOTH NORM LINE("before 5", "recompute v4 again=1 offset=16384")
 #define RELU LINE("before 5", "recompute v3 again=2 offset=-")
 
+/* What carries the plan out in virtual time comes to the same. */
+static sl_status replay(const struct sl_trace *t, const struct sl_plan *p,
+	const struct sl_plan_price *price)
+{
+	struct sl_replay_job job = {.trace = t, .plan = p};
+	struct sl_replay_opts o = {.jobs = &job, .n_jobs = 1};
+	struct sl_replay_result r;
+	struct sl_replay_total total = {0};
+
+	SL_TRY(sl_replay(&o, &r, &total));
+	sl_replay_total_finish(&total);
+	assert_int_equal(r.first_iter_ns, price->iter_ns);
+	assert_int_equal(r.recompute_ns, price->recompute_ns);
+	assert_int_equal(r.recompute_ops, price->recompute_ops);
+	assert_int_equal(r.stall_ns, price->stall_ns);
+	assert_int_equal(r.peak_bytes, p->peak);
+	return SL_OK;
+}
+
 static sl_status price_text(const char *text, struct sl_plan_price *price)
 {
 	struct sl_trace t = SL_TRACE_INIT;
@@ -55,6 +75,8 @@ static sl_status price_text(const char *text, struct sl_plan_price *price)
 	st = sl_plan_check(&t, &p, 65536, NULL);
 	if (st == SL_OK)
 		st = sl_plan_price(&t, &p, price);
+	if (st == SL_OK)
+		st = replay(&t, &p, price);
 	sl_plan_finish(&p);
 	sl_trace_finish(&t);
 	return st;

@@ -40,23 +40,26 @@ struct rig {
 	struct sl_link link;
 	struct sl_channel ch[4];
 	struct copy copies[8];
+	uint64_t rate, latency;
 	int n;
 };
 
 static void begin(struct rig *r, bool half, uint64_t rate, uint64_t latency)
 {
-	*r = (struct rig){0};
+	*r = (struct rig){.rate = rate, .latency = latency};
 	sl_link_init(&r->link, &r->sim, half);
 	for (int i = 0; i < 4; i++)
-		sl_channel_init(&r->ch[i], &r->link, i / 2, rate, latency);
+		sl_channel_init(&r->ch[i], &r->link, i / 2);
 }
 
 static struct copy *send(struct rig *r, int channel, uint64_t at, uint64_t bytes)
 {
 	struct copy *c = &r->copies[r->n++];
 
-	*c = (struct copy){.sim = &r->sim};
+	c->sim = &r->sim;
 	c->t = (struct sl_transfer){.bytes = bytes,
+		.bytes_per_s = r->rate,
+		.latency_ns = r->latency,
 		.not_before_ns = at,
 		.ctx = c,
 		.may_start = may_start,
@@ -173,14 +176,7 @@ static void what_may_not_start_waits_for_a_kick(void **state)
 
 	begin(&r, false, GB, 0);
 	r.copies[0].held = true;
-	c = &r.copies[r.n++];
-	c->sim = &r.sim;
-	c->t = (struct sl_transfer){.bytes = 20,
-		.ctx = c,
-		.may_start = may_start,
-		.started = started,
-		.done = done};
-	sl_assert_ok(sl_channel_push(&r.ch[3], &c->t));
+	c = send(&r, 3, 0, 20);
 	sl_assert_ok(sl_sim_at(&r.sim, 40, let_go, &r, 3));
 	finish(&r);
 	assert_int_equal(c->start_ns, 40);
