@@ -143,12 +143,29 @@ sl_val sl_layer_flatten(struct sl_layers *l, sl_val x)
 	return sl_reshape(l->g, x, &SL_SHAPE(0, -1));
 }
 
-void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels)
+static void outputs(struct sl_layers *l, sl_val logits, sl_val labels, sl_val loss)
 {
-	sl_graph_scope(l->g, "loss");
-	sl_val loss = sl_cross_entropy(
-		l->g, logits, labels, &(struct sl_cross_entropy_attr){0});
 	sl_output(l->g, "logits", logits);
 	sl_output(l->g, "loss", loss);
 	sl_output(l->g, "correct", sl_count_correct(l->g, logits, labels));
+}
+
+void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels)
+{
+	sl_graph_scope(l->g, "loss");
+	outputs(l, logits, labels, sl_cross_entropy(l->g, logits, labels, NULL));
+}
+
+void sl_layer_pixel_outputs(
+	struct sl_layers *l, sl_val logits, sl_val labels, int64_t pixels)
+{
+	static const int classes_last[SL_MAX_RANK] = {0, 2, 3, 1};
+
+	sl_graph_scope(l->g, "loss");
+	sl_val each = sl_reshape(
+		l->g, sl_transpose(l->g, logits, classes_last), &SL_SHAPE(0, pixels, -1));
+	sl_val label = sl_expand(
+		l->g, sl_reshape(l->g, labels, &SL_SHAPE(0, 1)), &SL_SHAPE(-1, pixels));
+	sl_val mean = sl_mean(l->g, logits, &(struct sl_reduce_attr){.axes = 0xc});
+	outputs(l, mean, labels, sl_cross_entropy(l->g, each, label, NULL));
 }

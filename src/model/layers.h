@@ -68,5 +68,10 @@ sl_val sl_layer_max_pool(
 sl_val sl_layer_flatten(struct sl_layers *l, sl_val x);
 /* Names the outputs "logits", "loss" and "correct"; labels are the input "y". */
 void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels);
+/* The same of logits [N, classes, H, W] with labels [N]: the loss is the mean over all
+ * pixels, each with the label of its image; "logits" is the mean over an image's pixels.
+ */
+void sl_layer_pixel_outputs(
+	struct sl_layers *l, sl_val logits, sl_val labels, int64_t pixels);
 
 #endif

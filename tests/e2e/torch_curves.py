@@ -12,7 +12,7 @@ SLUICE = os.environ.get("SLUICE", "build/sluice")
 STEPS = 20
 BOUND = 1e-4
 DEBIAN_PYTHON = "/usr/bin/python3"
-CASES = ["mlp", "lenet5", "resnet18", "gpt2"]
+CASES = ["mlp", "lenet5", "resnet18", "unet", "gpt2", "lstm"]
 
 # On a busy machine threads that spin take minutes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -95,7 +95,7 @@ def image_data(folder, batch, shape, classes):
 
 def text_data(folder, batch, context):
     rng = np.random.default_rng(2)
-    n = (batch * STEPS + 1) * context * 10 // 9 + 64
+    n = (batch * STEPS + 1) * context * 10 // 9 + context
     text = rng.integers(97, 123, n).astype(np.uint8)
     path = os.path.join(folder, "t.txt")
     text.tofile(path)
@@ -177,6 +177,38 @@ def gpt2(p, x):
     return ln("ln_f", x) @ p["wte.weight"].T
 
 
+def unet(p, x):
+    """Logits a pixel; sizes that pooling rounds down are filled up with zeros."""
+    def double(name, x):
+        for i in (0, 3):
+            n = "%s.double_conv.%d" % (name, i)
+            x = F.conv2d(x, p[n + ".weight"], padding=1)
+            n = "%s.double_conv.%d" % (name, i + 1)
+            x = F.relu(F.batch_norm(x, None, None, p[n + ".weight"], p[n + ".bias"], training=True, eps=1e-5))
+        return x
+
+    levels = [double("inc", x)]
+    for i in range(1, 5):
+        levels.append(double("down%d.maxpool_conv.1" % i, F.max_pool2d(levels[-1], 2)))
+    x = levels.pop()
+    for i in range(1, 5):
+        side = levels.pop()
+        x = F.conv_transpose2d(x, p["up%d.up.weight" % i], p["up%d.up.bias" % i], stride=2)
+        x = F.pad(x, (0, side.shape[3] - x.shape[3], 0, side.shape[2] - x.shape[2]))
+        x = double("up%d.conv" % i, torch.cat([side, x], 1))
+    return F.conv2d(x, p["outc.conv.weight"], p["outc.conv.bias"]).permute(0, 2, 3, 1)
+
+
+def lstm(p, x):
+    width = p["encoder.weight"].shape[1]
+    flat = []
+    while "rnn.weight_ih_l%d" % (len(flat) // 4) in p:
+        flat += [p["rnn.%s_l%d" % (part, len(flat) // 4)] for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    zero = torch.zeros(len(flat) // 4, x.shape[0], width)
+    y = torch._VF.lstm(p["encoder.weight"][x], (zero, zero), flat, True, len(flat) // 4, 0.0, True, False, True)[0]
+    return F.linear(y, p["decoder.weight"], p["decoder.bias"])
+
+
 def torch_curve(forward, start, batches, lr):
     p = {k: v.clone().requires_grad_(True) for k, v in start.items() if "running_" not in k and ".exp_avg" not in k}
     optim = torch.optim.AdamW(p.values(), lr=lr, weight_decay=0.01)
@@ -184,7 +216,9 @@ def torch_curve(forward, start, batches, lr):
     for x, y in batches:
         optim.zero_grad()
         logits = forward(p, x)
-        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
+        rows = logits.reshape(-1, logits.shape[-1])
+        # unet: each pixel has its image's label.
+        loss = F.cross_entropy(rows, y.reshape(-1).repeat_interleave(len(rows) // y.numel()))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(p.values(), 1.0)
         optim.step()
@@ -198,14 +232,16 @@ def compare(name, folder):
         "lenet5": ("lenet5", lenet5, 1e-3),
         # At 1e-4 and above rounding alone moves this curve: PyTorch's own f32 and f64 runs part by 1e-2.
         "resnet18": ("resnet18:classes=10,input=3x64x64", resnet18, 1e-5),
+        "unet": ("unet:width=8,input=2x50x36,classes=10", unet, 1e-5),
         "gpt2": ("gpt2:layers=2,width=128,context=64", gpt2, 1e-3),
+        "lstm": ("lstm:layers=2,width=96,context=20", lstm, 1e-3),
     }[name]
-    if name == "gpt2":
+    if name in ("gpt2", "lstm"):
         batch = 4
-        data, batches = text_data(folder, batch, 64)
+        data, batches = text_data(folder, batch, 64 if name == "gpt2" else 20)
     else:
-        batch = 8 if name == "resnet18" else 16
-        shape = {"mlp": (64,), "lenet5": (1, 28, 28), "resnet18": (3, 64, 64)}[name]
+        batch = 8 if name in ("resnet18", "unet") else 16
+        shape = {"mlp": (64,), "lenet5": (1, 28, 28), "resnet18": (3, 64, 64), "unet": (2, 50, 36)}[name]
         data, batches = image_data(folder, batch, shape, 10)
     common = [spec, "--data", data, "--batch", str(batch), "--no-dropout", "--json"]
     start = os.path.join(folder, "start.safetensors")
@@ -232,4 +268,5 @@ def main():
     return failed != 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -34,10 +34,14 @@ if [ "${FULL:-0}" = 1 ]; then
 	budgets convnet convnet --batch 64 --clip 1
 	budgets resnet18 resnet18:classes=10,input=3x64x64 --batch 8 --clip 1
 	budgets gpt2 gpt2:layers=4,width=256,vocab=256 --batch 8 --clip 1
+	budgets unet unet:width=32,input=3x96x96 --batch 4 --clip 1
+	budgets lstm lstm:width=256,vocab=2000 --batch 20 --clip 1
 else
 	budgets lenet5 lenet5 --batch 64 --clip 1
 	budgets convnet convnet --batch 16 --clip 1
 	budgets resnet18 resnet18:classes=10,input=3x32x32 --batch 2 --clip 1
 	budgets gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
+	budgets unet unet:width=8,input=3x40x34 --batch 2 --clip 1
+	budgets lstm lstm:width=64,vocab=100,context=12 --batch 4 --clip 1
 fi
 finish

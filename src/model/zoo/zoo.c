@@ -161,6 +161,9 @@ sl_status sl_model_build(
 	sl_val in = declare(g, "x", tokens ? SL_I32 : SL_F32, &x, tokens);
 	sl_val labels = declare(g, "y", SL_I64, tokens ? &x : &y, tokens);
 	sl_val logits = c->model->build(&l, c, in);
-	sl_layer_outputs(&l, logits, labels);
+	if (c->model->pixels)
+		sl_layer_pixel_outputs(&l, logits, labels, c->input[1] * c->input[2]);
+	else
+		sl_layer_outputs(&l, logits, labels);
 	return sl_graph_status(g);
 }

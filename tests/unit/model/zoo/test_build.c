@@ -20,9 +20,33 @@ static struct sl_graph *built(const char *spec, bool training)
 	return g;
 }
 
+/* Two 3 x 3 convolutions without bias, each with a batch norm. */
+static uint64_t double_conv(uint64_t in, uint64_t out)
+{
+	return 9 * in * out + 9 * out * out + 4 * out;
+}
+
+/* Figure 1 of the paper, with batch norm: five levels of double convolutions, four 2 x 2
+ * transposed convolutions with bias and double convolutions up, one 1 x 1. */
+static uint64_t unet_count(uint64_t channels, uint64_t classes, uint64_t width)
+{
+	uint64_t n = double_conv(channels, width) + (width + 1) * classes;
+
+	for (uint64_t w = width; w < 16 * width; w *= 2)
+		n += double_conv(w, 2 * w) + (4 * 2 * w + 1) * w + double_conv(2 * w, w);
+	return n;
+}
+
+/* Embedding, decoder with bias, two layers of two matrices and two biases of four gates.
+ */
+static uint64_t lstm_count(uint64_t vocab, uint64_t width)
+{
+	return 2 * vocab * width + vocab + 2 * (2 * 4 * width * width + 2 * 4 * width);
+}
+
 static void parameter_counts_are_the_published_ones(void **state)
 {
-	static const struct {
+	const struct {
 		const char *spec;
 		uint64_t count;
 	} want[] = {
@@ -35,6 +59,12 @@ static void parameter_counts_are_the_published_ones(void **state)
 		 * of 768 x 128 and 128 x 768 x 25, batch norms, 769 x 1000 */
 		{"inceptionv3", 27161264 - 98560 - 2459136 - 769000},
 		{"inceptionv4", 42679816},
+		{"unet", 31037698},
+		{"unet", unet_count(3, 2, 64)},
+		{"unet:input=1x30x40,classes=5,width=8", unet_count(1, 5, 8)},
+		{"lstm", 19780400},
+		{"lstm", lstm_count(10000, 650)},
+		{"lstm:vocab=50,width=24,context=6", lstm_count(50, 24)},
 		{"gpt2", 124439808},
 		{"lenet5", 61706},
 		{"mlp", 203530},
@@ -71,60 +101,67 @@ static size_t state_count(const struct sl_graph *g)
 	return n;
 }
 
+static const struct {
+	const char *spec;
+	const char *name[8]; /* some of them */
+	size_t states;
+} named[] = {
+	{"resnet18",
+		{"conv1.weight", "bn1.bias", "layer1.0.conv1.weight",
+			"layer2.0.downsample.0.weight", "layer4.1.bn2.weight", "fc.bias"},
+		2 * 20},
+	{"resnet50",
+		{"layer1.0.downsample.1.bias", "layer3.5.conv3.weight",
+			"layer4.2.bn3.weight"},
+		2 * 53},
+	{"vgg16",
+		{"features.0.weight", "features.28.bias", "classifier.0.weight",
+			"classifier.6.bias"},
+		0},
+	{"vgg19", {"features.2.bias", "features.34.weight", "classifier.3.bias"}, 0},
+	{"densenet121",
+		{"features.conv0.weight", "features.norm0.bias",
+			"features.denseblock4.denselayer16.conv2.weight",
+			"features.denseblock1.denselayer1.norm1.weight",
+			"features.transition3.conv.weight", "features.norm5.weight",
+			"classifier.bias"},
+		2 * 121},
+	{"inceptionv3",
+		{"Conv2d_1a_3x3.conv.weight", "Mixed_5b.branch_pool.bn.bias",
+			"Mixed_6e.branch7x7dbl_5.conv.weight",
+			"Mixed_7c.branch3x3dbl_3b.bn.weight", "fc.bias"},
+		2 * 94},
+	{"inceptionv4",
+		{"features.0.conv.weight", "features.4.branch1.3.bn.bias",
+			"features.3.conv.conv.weight",
+			"features.21.branch2_3b.conv.weight",
+			"features.17.branch3.1.conv.weight", "last_linear.bias"},
+		2 * 149},
+	{"unet",
+		{"inc.double_conv.0.weight", "inc.double_conv.4.bias",
+			"down4.maxpool_conv.1.double_conv.3.weight", "up1.up.weight",
+			"up4.up.bias", "up4.conv.double_conv.1.weight", "outc.conv.bias"},
+		2 * 18},
+	{"lstm",
+		{"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l1",
+			"rnn.bias_ih_l1", "rnn.bias_hh_l0", "decoder.weight",
+			"decoder.bias"},
+		0},
+	{"gpt2:layers=2,width=64,vocab=64,context=8",
+		{"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.attn.c_attn.weight",
+			"h.1.attn.c_proj.bias", "h.1.mlp.c_fc.weight",
+			"h.0.mlp.c_proj.weight", "ln_f.bias"},
+		0},
+};
+
 static void parameters_have_the_published_names(void **state)
 {
-	static const struct {
-		const char *spec;
-		const char *name[8]; /* some of them */
-		size_t states;
-	} want[] = {
-		{"resnet18",
-			{"conv1.weight", "bn1.bias", "layer1.0.conv1.weight",
-				"layer2.0.downsample.0.weight", "layer4.1.bn2.weight",
-				"fc.bias"},
-			2 * 20},
-		{"resnet50",
-			{"layer1.0.downsample.1.bias", "layer3.5.conv3.weight",
-				"layer4.2.bn3.weight"},
-			2 * 53},
-		{"vgg16",
-			{"features.0.weight", "features.28.bias", "classifier.0.weight",
-				"classifier.6.bias"},
-			0},
-		{"vgg19", {"features.2.bias", "features.34.weight", "classifier.3.bias"},
-			0},
-		{"densenet121",
-			{"features.conv0.weight", "features.norm0.bias",
-				"features.denseblock4.denselayer16.conv2.weight",
-				"features.denseblock1.denselayer1.norm1.weight",
-				"features.transition3.conv.weight",
-				"features.norm5.weight", "classifier.bias"},
-			2 * 121},
-		{"inceptionv3",
-			{"Conv2d_1a_3x3.conv.weight", "Mixed_5b.branch_pool.bn.bias",
-				"Mixed_6e.branch7x7dbl_5.conv.weight",
-				"Mixed_7c.branch3x3dbl_3b.bn.weight", "fc.bias"},
-			2 * 94},
-		{"inceptionv4",
-			{"features.0.conv.weight", "features.4.branch1.3.bn.bias",
-				"features.3.conv.conv.weight",
-				"features.21.branch2_3b.conv.weight",
-				"features.17.branch3.1.conv.weight", "last_linear.bias"},
-			2 * 149},
-		{"gpt2:layers=2,width=64,vocab=64,context=8",
-			{"wte.weight", "wpe.weight", "h.0.ln_1.weight",
-				"h.0.attn.c_attn.weight", "h.1.attn.c_proj.bias",
-				"h.1.mlp.c_fc.weight", "h.0.mlp.c_proj.weight",
-				"ln_f.bias"},
-			0},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < SL_COUNT(want); i++) {
-		struct sl_graph *g = built(want[i].spec, true);
-		for (size_t k = 0; k < 8 && want[i].name[k]; k++)
-			assert_true(has_param(g, want[i].name[k]));
-		assert_int_equal(state_count(g), want[i].states);
+	for (size_t i = 0; i < SL_COUNT(named); i++) {
+		struct sl_graph *g = built(named[i].spec, true);
+		for (size_t k = 0; k < 8 && named[i].name[k]; k++)
+			assert_true(has_param(g, named[i].name[k]));
+		assert_int_equal(state_count(g), named[i].states);
 		sl_graph_destroy(g);
 	}
 }
@@ -208,6 +245,8 @@ static void templates_bind_to_other_sizes(void **state)
 	expect_bound("densenet121:input=3x29x60,classes=5", 3, 0, SL_SHAPE(3, 5));
 	expect_bound("inceptionv3:input=3x75x99,classes=5", 3, 0, SL_SHAPE(3, 5));
 	expect_bound("inceptionv4:input=2x75x80,classes=5", 3, 0, SL_SHAPE(3, 5));
+	expect_bound("unet:width=2,input=3x17x36,classes=5", 3, 0, SL_SHAPE(3, 5));
+	expect_bound("lstm:width=8,vocab=99,context=12", 3, 5, SL_SHAPE(3, 5, 99));
 	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 3, 5,
 		SL_SHAPE(3, 5, 99));
 	expect_bound("gpt2:layers=1,width=32,heads=2,vocab=99,context=64", 1, 64,
@@ -230,10 +269,14 @@ static void every_failed_allocation_is_survived(void **state)
 {
 	char gpt[] = "gpt2:layers=1,width=32,vocab=40,context=8";
 	char conv[] = "convnet";
+	char unet[] = "unet:width=2,input=3x17x18";
+	char lstm[] = "lstm:width=4,vocab=9,context=5";
 
 	(void)state;
 	assert_true(sl_torture(build_one, gpt) > 5);
 	assert_true(sl_torture(build_one, conv) > 5);
+	assert_true(sl_torture(build_one, unet) > 5);
+	assert_true(sl_torture(build_one, lstm) > 5);
 }
 
 int main(void)

@@ -184,6 +184,43 @@ static void resnet_learns(void **state)
 		&(struct sl_bind){.size = {4}}, 0.001, 2);
 }
 
+static void a_unet_learns(void **state)
+{
+	(void)state;
+	expect_learning("unet:width=2,input=2x18x17,classes=3",
+		&(struct sl_bind){.size = {4}}, 0.5, 4);
+}
+
+static void an_lstm_learns(void **state)
+{
+	(void)state;
+	expect_learning("lstm:layers=2,width=12,vocab=11,context=6",
+		&(struct sl_bind){.size = {3, 6}}, 1, 8);
+}
+
+/* Loss after a step on sequences of four. */
+static double loss_of_four(const char *spec)
+{
+	struct run r;
+
+	start(&r, spec, &(struct sl_bind){.size = {2, 4}}, 0.5);
+	r.e.run.fetch = take_nothing;
+	sl_assert_ok(sl_eval_run(&r.e));
+	sl_assert_ok(sl_eval_run(&r.e));
+	double loss = sl_eval_get(&r.e, r.loss, 0);
+	finish(&r);
+	return loss;
+}
+
+static void an_lstm_of_fewer_steps_is_that_of_its_own_length(void **state)
+{
+	(void)state;
+	double loss = loss_of_four("lstm:layers=2,width=5,vocab=7,context=4");
+
+	assert_true(loss > 1);
+	assert_true(loss == loss_of_four("lstm:layers=2,width=5,vocab=7,context=11"));
+}
+
 static void running_statistics_move_by_a_tenth(void **state)
 {
 	struct run r;
@@ -216,6 +253,9 @@ int main(void)
 		SL_TEST(a_convnet_learns),
 		SL_TEST(gpt2_learns),
 		SL_TEST(resnet_learns),
+		SL_TEST(a_unet_learns),
+		SL_TEST(an_lstm_learns),
+		SL_TEST(an_lstm_of_fewer_steps_is_that_of_its_own_length),
 		SL_TEST(running_statistics_move_by_a_tenth),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
