@@ -30,7 +30,7 @@ struct sl_event {
 	sl_ns at_ns;
 	uint32_t kind;
 	uint32_t id; /* op or value */
-	uint64_t arg; /* bytes, or nanoseconds waited */
+	uint64_t arg; /* bytes, or nanoseconds waited; of an op: 1 if it runs again */
 };
 
 struct sl_event_ring;

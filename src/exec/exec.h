@@ -26,10 +26,19 @@ struct sl_exec {
 	const struct sl_hook *hooks;
 	uint32_t n_hooks;
 	struct sl_event_ring *events; /* may be NULL */
+	uint64_t *op_ns; /* by op: how long its kernel ran; NULL: not measured */
 	struct sl_run run;
 };
 
 /* A failure names the op and its scope. */
 SL_NODISCARD sl_status sl_exec_step(const struct sl_exec *x);
+
+/*
+ * Runs op once more from within a hook of that step: same kernel, same prepared state,
+ * same arguments, hence the same bits. No hooks; its workspace lies at
+ * workspace_at (unused if it has none).
+ */
+SL_NODISCARD sl_status sl_exec_again(
+	const struct sl_exec *x, uint32_t op, uint64_t workspace_at);
 
 #endif

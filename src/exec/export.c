@@ -45,8 +45,18 @@ static sl_status add_values(const struct sl_program *p, struct sl_trace *t)
 	return SL_OK;
 }
 
-static sl_status add_op(const struct sl_program_op *op, const struct sl_cost_book *costs,
-	struct sl_trace *t)
+/* Random bits are keyed by seed, stream, step and element, so dropout too is pure. */
+static bool is_pure(const struct sl_program *p, const struct sl_program_op *op)
+{
+	bool pure = !(op->info.op->flags & SL_OP_IMPURE);
+
+	for (uint32_t i = 0; i < op->n_changed; i++)
+		pure = pure && op->changed[i] >= p->n_persistent;
+	return pure;
+}
+
+static sl_status add_op(const struct sl_program *p, const struct sl_program_op *op,
+	const struct sl_cost_book *costs, struct sl_trace *t)
 {
 	return sl_trace_add_op(t, &(struct sl_trace_op){
 					  .kind = op->info.op->name,
@@ -59,8 +69,7 @@ static sl_status add_op(const struct sl_program_op *op, const struct sl_cost_boo
 					  .in = op->read,
 					  .out = op->born,
 					  .mutates = op->changed,
-					  .pure = !(op->info.op->flags & SL_OP_IMPURE) &&
-						  op->n_changed == 0,
+					  .pure = is_pure(p, op),
 				  });
 }
 
@@ -103,7 +112,7 @@ sl_status sl_program_trace(const struct sl_program *p,
 	SL_TRY_OUT(sl_program_add_tiers(&t, tiers, n_tiers));
 	SL_TRY_OUT(add_values(p, &t));
 	for (uint32_t i = 0; i < p->n_ops; i++)
-		SL_TRY_OUT(add_op(&p->ops[i], costs, &t));
+		SL_TRY_OUT(add_op(p, &p->ops[i], costs, &t));
 	SL_TRY_OUT(sl_trace_check(&t));
 	*out = t;
 	t = SL_TRACE_INIT;

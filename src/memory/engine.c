@@ -152,52 +152,56 @@ static sl_status act_move(struct sl_engine *e, const struct sl_action *a, uint32
 	return SL_OK;
 }
 
-/* Reserved kinds have no row: adopt refused them. */
-static sl_status (*const acts[SL_ACTION_COUNT])(
-	struct sl_engine *, const struct sl_action *, uint32_t) = {
-	[SL_ACTION_OUT] = act_out,
-	[SL_ACTION_IN] = act_in,
-	[SL_ACTION_DROP] = act_drop,
-	[SL_ACTION_DROP_CLEAN] = act_drop_clean,
-	[SL_ACTION_MOVE] = act_move,
-};
-
-static sl_status apply_actions(struct sl_engine *e, uint32_t op, enum sl_phase phase)
+static sl_status give_birth(struct sl_engine *e, const struct sl_touch *t)
 {
-	const uint32_t *first =
-		&e->pair.index.action_first[2 * (size_t)op + (phase == SL_AFTER)];
-
-	for (uint32_t i = first[0]; i < first[1]; i++) {
-		const struct sl_action *a = &e->pair.plan->actions[i];
-		sl_status st = acts[a->kind](e, a, e->pair.index.root[a->value]);
-
-		if (st != SL_OK)
-			return e->broken ? st : blame(e, st, op, a->value);
-	}
-	return SL_OK;
-}
-
-static sl_status give_birth(struct sl_engine *e, uint32_t v)
-{
-	struct sl_range r = device_range(e, v, e->pair.plan->value_offset[v]);
+	struct sl_range r = device_range(e, t->value, t->at);
 
 	SL_TRY(sl_engine_wait_range(e, &r, true));
-	SL_TRY(sl_residency_birth(&e->pair.now, v, r.at));
-	sl_engine_publish(e, v, r.at);
+	SL_TRY(t->flags & SL_TOUCH_AGAIN
+			? sl_residency_rebirth(&e->pair.now, t->value, r.at)
+			: sl_residency_birth(&e->pair.now, t->value, r.at));
+	sl_engine_publish(e, t->value, r.at);
 	sl_engine_note_peak(e, &r);
 	return SL_OK;
 }
 
+/* What a run accesses is there, and what it will overwrite is free. */
 static sl_status touch_before(struct sl_engine *e, const struct sl_touch *t)
 {
 	if (t->flags & SL_TOUCH_BIRTH)
-		return give_birth(e, t->value);
+		return give_birth(e, t);
 	return arrive(e, t->value);
+}
+
+static sl_status touch_after(struct sl_engine *e, const struct sl_touch *t)
+{
+	if (t->flags & SL_TOUCH_WRITE)
+		SL_TRY(sl_residency_write(&e->pair.now, t->value));
+	if (t->flags & SL_TOUCH_LAST) {
+		SL_TRY(give_up(e, t->value));
+		sl_residency_drop(&e->pair.now, t->value);
+	}
+	return SL_OK;
+}
+
+static sl_status touch_all(struct sl_engine *e, uint32_t op,
+	const struct sl_touch *touches, uint32_t n,
+	sl_status (*touch)(struct sl_engine *, const struct sl_touch *))
+{
+	for (uint32_t i = 0; i < n; i++) {
+		sl_status st = touch(e, &touches[i]);
+
+		if (SL_UNLIKELY(st != SL_OK))
+			return e->broken ? st : blame(e, st, op, touches[i].value);
+	}
+	return SL_OK;
 }
 
 uint64_t sl_engine_workspace(const struct sl_engine *e, uint32_t op)
 {
 	SL_ASSERT(e->pair.trace && op < e->pair.trace->n_ops);
+	if (SL_UNLIKELY(e->running && e->running->op == op))
+		return e->running->workspace;
 	return e->pair.trace->ops[op].workspace_bytes > 0
 		       ? e->pair.plan->workspace_offset[op]
 		       : SL_NO_OFFSET;
@@ -214,6 +218,71 @@ static sl_status clear_workspace(struct sl_engine *e, uint32_t op)
 		return SL_OK;
 	sl_engine_note_peak(e, &r);
 	return sl_engine_wait_range(e, &r, true);
+}
+
+static void poison_workspace(struct sl_engine *e, uint32_t op)
+{
+	uint64_t at = sl_engine_workspace(e, op);
+
+	if (at != SL_NO_OFFSET)
+		sl_engine_poison(e, at, e->pair.trace->ops[op].workspace_bytes);
+}
+
+/* The op of a group once more, with what happens around an op in its turn. */
+static sl_status run_again(struct sl_engine *e, const struct sl_engine_again *g)
+{
+	const struct sl_touch *touches = &e->pair.index.again_touches[g->touch_first];
+	uint32_t n = g->touch_end - g->touch_first;
+
+	SL_TRY(touch_all(e, g->op, touches, n, touch_before));
+	SL_TRY(clear_workspace(e, g->op));
+	SL_TRY(e->opts.again(e->opts.again_ctx, g->op));
+	e->stats.recompute_ops++;
+	SL_TRY(touch_all(e, g->op, touches, n, touch_after));
+	poison_workspace(e, g->op);
+	return SL_OK;
+}
+
+static sl_status act_again(struct sl_engine *e, const struct sl_action *a, uint32_t v)
+{
+	const struct sl_engine_index *x = &e->pair.index;
+	sl_status st;
+
+	(void)v;
+	e->running = &x->again[x->again_of[a - e->pair.plan->actions]];
+	st = run_again(e, e->running);
+	e->running = NULL;
+	return st;
+}
+
+/* Reserved kinds have no row: adopt refused them. */
+static sl_status (*const acts[SL_ACTION_COUNT])(
+	struct sl_engine *, const struct sl_action *, uint32_t) = {
+	[SL_ACTION_OUT] = act_out,
+	[SL_ACTION_IN] = act_in,
+	[SL_ACTION_DROP] = act_drop,
+	[SL_ACTION_DROP_CLEAN] = act_drop_clean,
+	[SL_ACTION_MOVE] = act_move,
+	[SL_ACTION_RECOMPUTE] = act_again,
+};
+
+static sl_status apply_actions(struct sl_engine *e, uint32_t op, enum sl_phase phase)
+{
+	const struct sl_engine_index *x = &e->pair.index;
+	const uint32_t *first = &x->action_first[2 * (size_t)op + (phase == SL_AFTER)];
+
+	for (uint32_t i = first[0]; i < first[1];) {
+		const struct sl_action *a = &e->pair.plan->actions[i];
+		sl_status st = acts[a->kind](e, a, x->root[a->value]);
+
+		if (st != SL_OK && a->kind == SL_ACTION_RECOMPUTE)
+			return sl_fail_prefix(st, "run again at op %u", op);
+		if (st != SL_OK)
+			return e->broken ? st : blame(e, st, op, a->value);
+		i += a->kind == SL_ACTION_RECOMPUTE ? x->again[x->again_of[i]].n_lines
+						    : 1;
+	}
+	return SL_OK;
 }
 
 static sl_status wrong_pair(const struct sl_engine *e, uint32_t op)
@@ -233,43 +302,21 @@ sl_status sl_engine_before(struct sl_engine *e, uint32_t op)
 	SL_TRY(sl_engine_look(e));
 	e->in_step = true;
 	SL_TRY(apply_actions(e, op, SL_BEFORE));
-	for (uint32_t i = x->touch_first[op]; i < x->touch_first[op + 1]; i++) {
-		sl_status st = touch_before(e, &x->touches[i]);
-
-		if (SL_UNLIKELY(st != SL_OK))
-			return e->broken ? st : blame(e, st, op, x->touches[i].value);
-	}
+	SL_TRY(touch_all(e, op, &x->touches[x->touch_first[op]],
+		x->touch_first[op + 1] - x->touch_first[op], touch_before));
 	return clear_workspace(e, op);
-}
-
-static sl_status touch_after(struct sl_engine *e, const struct sl_touch *t)
-{
-	if (t->flags & SL_TOUCH_WRITE)
-		SL_TRY(sl_residency_write(&e->pair.now, t->value));
-	if (t->flags & SL_TOUCH_LAST) {
-		SL_TRY(give_up(e, t->value));
-		sl_residency_drop(&e->pair.now, t->value);
-	}
-	return SL_OK;
 }
 
 sl_status sl_engine_after(struct sl_engine *e, uint32_t op)
 {
 	const struct sl_engine_index *x = &e->pair.index;
-	uint64_t workspace;
 
 	if (SL_UNLIKELY(!e->pair.trace || op >= e->pair.trace->n_ops))
 		return wrong_pair(e, op);
 	SL_TRY(sl_engine_look(e));
-	for (uint32_t i = x->touch_first[op]; i < x->touch_first[op + 1]; i++) {
-		sl_status st = touch_after(e, &x->touches[i]);
-
-		if (SL_UNLIKELY(st != SL_OK))
-			return blame(e, st, op, x->touches[i].value);
-	}
-	workspace = sl_engine_workspace(e, op);
-	if (workspace != SL_NO_OFFSET)
-		sl_engine_poison(e, workspace, e->pair.trace->ops[op].workspace_bytes);
+	SL_TRY(touch_all(e, op, &x->touches[x->touch_first[op]],
+		x->touch_first[op + 1] - x->touch_first[op], touch_after));
+	poison_workspace(e, op);
 	return apply_actions(e, op, SL_AFTER);
 }
 

@@ -15,7 +15,9 @@
  * 1. Device bytes are only ever inside [0, budget) of the arena handed in.
  * 2. before(op) returns when every value the op touches is resident and every byte that
  * its outputs and workspace will overwrite is free (no copy still reads or writes it).
- * 3. A copy that failed is reported by the next call, with the value's name; the engine
+ * 3. An op that the plan runs again is run by opts.again, from within before or after,
+ * when the same holds for its values and its workspace.
+ * 4. A copy that failed is reported by the next call, with the value's name; the engine
  * is then only good for destroying.
  */
 struct sl_engine;
@@ -33,6 +35,11 @@ struct sl_engine_opts {
 	 * so that plans place them: persistent, immovable, 8192 bytes, named "bounce",
 	 * touched by no op; its place then counts and this field does not. */
 	uint64_t bounce_offset;
+	/* Runs op once more, on the compute thread: same kernel, same arguments. While it
+	 * runs, sl_engine_offsets and sl_engine_workspace(e, op) say where this run's
+	 * bytes are. NULL: plans that recompute are not adopted. */
+	sl_status (*again)(void *ctx, uint32_t op);
+	void *again_ctx;
 	bool poison; /* tests: freed device bytes are filled with 0xAB */
 	/* tests: called on the copy thread before each copy, to delay it; may be NULL */
 	void (*delay)(void *ctx, uint32_t value);
@@ -61,7 +68,8 @@ SL_NODISCARD sl_status sl_engine_end_step(struct sl_engine *e);
 /* Device offset of each value now, SL_NO_OFFSET if not resident; valid until the next
  * adopt. */
 const uint64_t *sl_engine_offsets(const struct sl_engine *e);
-/* Device offset of the workspace of op, SL_NO_OFFSET if it has none. */
+/* Device offset of the workspace of op, SL_NO_OFFSET if it has none; within opts.again
+ * that of the run. */
 uint64_t sl_engine_workspace(const struct sl_engine *e, uint32_t op);
 
 /*
@@ -75,7 +83,7 @@ SL_NODISCARD sl_status sl_engine_write(
 
 struct sl_engine_stats {
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes; /* since create */
-	uint64_t recompute_ops;
+	uint64_t recompute_ops; /* runs of opts.again */
 	uint64_t stall_ns; /* the compute thread waited for copies */
 	uint64_t peak_device_bytes; /* highest arena byte ever in use */
 	uint64_t peak_tier_bytes[8];

@@ -125,6 +125,29 @@ static sl_status check_born(const struct sl_engine *e, const struct sl_engine_pa
 	return SL_OK;
 }
 
+/* Where a run again bears its values and has its workspace. */
+static sl_status check_again(const struct sl_engine *e, const struct sl_engine_pair *n,
+	const struct sl_action *a)
+{
+	struct sl_range v = {SL_TIER_DEVICE, a->offset,
+		n->trace->values[n->index.root[a->value]].bytes};
+	struct sl_range w = {SL_TIER_DEVICE, a->workspace_offset,
+		n->trace->ops[a->again].workspace_bytes};
+
+	if (!e->opts.again)
+		return SL_FAIL(SL_E_INVALID,
+			"plan: op %u runs again at op %u, but whoever runs the ops "
+			"cannot "
+			"run one twice; plan with another policy",
+			a->again, a->op);
+	if (v.at != SL_NO_OFFSET)
+		SL_TRY(check_device(e, &n->reserved, "value", a->value, &v));
+	if (w.at != SL_NO_OFFSET)
+		SL_TRY(check_device(
+			e, &n->reserved, "the workspace of op", a->again, &w));
+	return SL_OK;
+}
+
 static sl_status check_places(const struct sl_engine *e, const struct sl_engine_pair *n)
 {
 	const struct sl_trace *t = n->trace;
@@ -146,6 +169,8 @@ static sl_status check_places(const struct sl_engine *e, const struct sl_engine_
 
 		if (a->kind == SL_ACTION_IN || a->kind == SL_ACTION_MOVE)
 			SL_TRY(check_device(e, &n->reserved, "value", a->value, &r));
+		if (a->kind == SL_ACTION_RECOMPUTE)
+			SL_TRY(check_again(e, n, a));
 		if (a->kind == SL_ACTION_OUT)
 			SL_TRY(check_tier(e, a->value, a->tier, a->offset, r.len));
 	}

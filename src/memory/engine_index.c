@@ -35,7 +35,7 @@ static uint32_t touch_flags(const struct sl_trace *t, const struct sl_trace_inde
 /* By value becomes by op: count, sum up, fill (which shifts each start to its end), shift
  * back. */
 static void invert(struct sl_engine_index *x, const struct sl_trace *t,
-	const struct sl_trace_index *uses)
+	const struct sl_plan *p, const struct sl_trace_index *uses)
 {
 	for (uint32_t i = 0; i < uses->first[t->n_values]; i++)
 		x->touch_first[uses->uses[i].op + 1]++;
@@ -43,8 +43,8 @@ static void invert(struct sl_engine_index *x, const struct sl_trace *t,
 	for (uint32_t v = 0; v < t->n_values; v++) {
 		for (uint32_t i = uses->first[v]; i < uses->first[v + 1]; i++) {
 			uint32_t slot = x->touch_first[uses->uses[i].op]++;
-			x->touches[slot] =
-				(struct sl_touch){v, touch_flags(t, uses, v, i)};
+			x->touches[slot] = (struct sl_touch){
+				v, touch_flags(t, uses, v, i), p->value_offset[v]};
 		}
 	}
 	for (uint32_t op = t->n_ops; op > 0; op--)
@@ -52,7 +52,8 @@ static void invert(struct sl_engine_index *x, const struct sl_trace *t,
 	x->touch_first[0] = 0;
 }
 
-static sl_status index_touches(struct sl_engine_index *x, const struct sl_trace *t)
+static sl_status index_touches(
+	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p)
 {
 	struct sl_trace_index uses = {0};
 
@@ -60,7 +61,7 @@ static sl_status index_touches(struct sl_engine_index *x, const struct sl_trace 
 	x->touch_first = sl_calloc((size_t)t->n_ops + 2, sizeof(*x->touch_first));
 	x->touches = sl_calloc((size_t)uses.first[t->n_values] + 1, sizeof(*x->touches));
 	if (x->touch_first && x->touches)
-		invert(x, t, &uses);
+		invert(x, t, p, &uses);
 	sl_trace_index_finish(&uses);
 	return x->touch_first && x->touches ? SL_OK : no_memory();
 }
@@ -106,7 +107,7 @@ static sl_status check_action(const struct sl_trace *t, const struct sl_action *
 
 	if (a->op >= t->n_ops || a->value >= t->n_values || a->iter != 0)
 		return refuse_action(a, "no such op, value or iteration");
-	if (a->kind >= SL_ACTION_RECOMPUTE)
+	if (a->kind > SL_ACTION_RECOMPUTE)
 		return SL_FAIL(SL_E_UNSUPPORTED,
 			"plan: action kind %u on v%u at op %u is reserved; plan again",
 			(unsigned)a->kind, a->value, a->op);
@@ -159,8 +160,9 @@ sl_status sl_engine_index_init(
 		return SL_FAIL(SL_E_LIMIT, "%u links; at most %u are possible",
 			t->n_links, SL_ENGINE_MAX_CHANNELS);
 	SL_TRY_OUT(index_roots(x, t));
-	SL_TRY_OUT(index_touches(x, t));
+	SL_TRY_OUT(index_touches(x, t, p));
 	SL_TRY_OUT(index_actions(x, t, p));
+	SL_TRY_OUT(sl_engine_index_again(x, t, p));
 out:
 	if (st != SL_OK)
 		sl_engine_index_finish(x);
@@ -171,6 +173,9 @@ void sl_engine_index_finish(struct sl_engine_index *x)
 {
 	sl_free(x->touch_first);
 	sl_free(x->touches);
+	sl_free(x->again);
+	sl_free(x->again_touches);
+	sl_free(x->again_of);
 	sl_free(x->action_first);
 	sl_free(x->root);
 	sl_free(x->alias_first);

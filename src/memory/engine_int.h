@@ -59,18 +59,32 @@ enum sl_touch_flags {
 	SL_TOUCH_WRITE = 1 << 0,
 	SL_TOUCH_BIRTH = 1 << 1, /* of a value that does not persist */
 	SL_TOUCH_LAST = 1 << 2, /* it is dead afterwards */
+	SL_TOUCH_AGAIN = 1 << 3, /* with BIRTH: of a value that is recomputed */
 };
 
-/* Access of an op to a root value. */
+/* Access of an op to a root value, in its turn or again. */
 struct sl_touch {
 	uint32_t value;
 	uint32_t flags;
+	uint64_t at; /* device offset of a birth */
+};
+
+/* An op that runs again: a group of recompute lines. */
+struct sl_engine_again {
+	uint32_t op;
+	uint32_t n_lines;
+	uint32_t touch_first, touch_end; /* into again_touches */
+	uint64_t workspace; /* device offset, SL_NO_OFFSET: none */
 };
 
 /* Derived from a (trace, plan) pair, so that a step allocates and searches nothing. */
 struct sl_engine_index {
 	uint32_t *touch_first; /* [n_ops + 1] into touches */
 	struct sl_touch *touches;
+	struct sl_engine_again *again; /* groups in the order of the plan */
+	struct sl_touch *again_touches;
+	uint32_t *again_of; /* [n_actions] group that the action begins; NULL: none */
+	uint32_t n_again;
 	uint32_t *
 		action_first; /* [2 n_ops + 1] into the plan's actions, by 2 op + phase */
 	uint32_t *root; /* [n_values] */
@@ -99,6 +113,7 @@ struct sl_engine {
 	struct sl_engine_pair pair;
 	uint8_t *staging; /* SL_TIER_CHUNK_BYTES */
 	uint8_t *bounce; /* two blocks of SL_TIER_MAX_ALIGN; NULL: none */
+	const struct sl_engine_again *running; /* while opts.again is called */
 	bool in_step;
 	bool broken;
 	uint64_t pending; /* sum of issued - seen */
@@ -124,6 +139,10 @@ static inline bool sl_range_overlap(const struct sl_range *a, const struct sl_ra
 SL_NODISCARD sl_status sl_engine_index_init(
 	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);
 void sl_engine_index_finish(struct sl_engine_index *x);
+
+/* engine_again.c: groups of recompute lines into the index, after its other parts. */
+SL_NODISCARD sl_status sl_engine_index_again(
+	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);
 
 /* engine_copy.c */
 SL_NODISCARD sl_status sl_engine_channels_fit(

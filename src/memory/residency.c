@@ -87,14 +87,24 @@ void sl_residency_place_copy(
 		r->state[v] = SL_RES_AWAY;
 }
 
-sl_status sl_residency_birth(struct sl_residency *r, uint32_t v, uint64_t at)
+static sl_status bear(struct sl_residency *r, uint32_t v, uint64_t at, unsigned states)
 {
-	if (!is_in(r, v, IN(ABSENT)))
+	if (!is_in(r, v, states))
 		return refuse(r, v, "be born");
 	r->state[v] = SL_RES_RESIDENT;
 	r->at[v] = at;
 	r->copies[v] = 0;
 	return SL_OK;
+}
+
+sl_status sl_residency_birth(struct sl_residency *r, uint32_t v, uint64_t at)
+{
+	return bear(r, v, at, IN(ABSENT));
+}
+
+sl_status sl_residency_rebirth(struct sl_residency *r, uint32_t v, uint64_t at)
+{
+	return bear(r, v, at, IN(ABSENT) | IN(LEAVING) | IN(AWAY));
 }
 
 sl_status sl_residency_write(struct sl_residency *r, uint32_t v)

@@ -24,6 +24,7 @@
  *                         COMING <----------------------+--------------------+
  *
  *     drop: any state -> ABSENT        write, move: RESIDENT -> RESIDENT
+ *     rebirth (of a value that is recomputed): ABSENT, LEAVING, AWAY -> RESIDENT
  *
  *   ABSENT    no bytes anywhere: not yet born, or dead
  *   RESIDENT  the device bytes at `at` are the value; bit k of `copies`: tier k has the same
@@ -32,7 +33,7 @@
  *   COMING    a copy from a tier to `at` is under way
  *
  * 1. `at` is SL_RES_NOWHERE exactly in ABSENT, LEAVING and AWAY.
- * 2. `copies` is 0 in ABSENT and after birth or write: an older copy is never read again.
+ * 2. `copies` is 0 in ABSENT and after birth, rebirth or write: an older copy is never read again.
  * 3. `copies` is not 0 in LEAVING, AWAY and COMING; a bit counts from out_begin on, so
  *    whoever reads that copy first waits for the copying to end.
  * 4. copy_at of a set bit is where that tier holds the value.
@@ -71,6 +72,8 @@ void sl_residency_place_copy(
 	struct sl_residency *r, uint32_t v, uint32_t tier, uint64_t copy_at);
 
 SL_NODISCARD sl_status sl_residency_birth(
+	struct sl_residency *r, uint32_t v, uint64_t at);
+SL_NODISCARD sl_status sl_residency_rebirth(
 	struct sl_residency *r, uint32_t v, uint64_t at);
 SL_NODISCARD sl_status sl_residency_write(struct sl_residency *r, uint32_t v);
 SL_NODISCARD sl_status sl_residency_move(struct sl_residency *r, uint32_t v, uint64_t at);

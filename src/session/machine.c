@@ -246,6 +246,13 @@ static sl_status open_tiers(struct sl_machine *m)
 	return SL_OK;
 }
 
+static sl_status again(void *ctx, uint32_t op)
+{
+	const struct sl_machine *m = ctx;
+
+	return sl_exec_again(m->running, op, sl_engine_workspace(m->engine, op));
+}
+
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
 	int width = config->threads > 0 ? config->threads : sl_machine_cores();
@@ -265,6 +272,8 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 			.n_tiers = m->n_tiers,
 			.events = m->events,
 			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
+			.again = again,
+			.again_ctx = m,
 		},
 		&m->engine);
 }
@@ -301,10 +310,13 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 		.events = m->events,
 		.run = *run,
 	};
+	sl_status st;
 
 	x.run.pool = m->pool;
-	SL_TRY(sl_exec_step(&x));
-	return sl_engine_end_step(m->engine);
+	m->running = &x;
+	st = sl_exec_step(&x);
+	m->running = NULL;
+	return st != SL_OK ? st : sl_engine_end_step(m->engine);
 }
 
 void sl_machine_finish(struct sl_machine *m)

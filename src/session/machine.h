@@ -26,6 +26,7 @@ struct sl_machine {
 	struct sl_device_arena arena;
 	struct sl_device *device;
 	struct sl_engine *engine;
+	const struct sl_exec *running; /* during a step */
 	struct sl_pool *pool;
 	struct sl_event_ring *events;
 	const struct sl_instance *adopted;

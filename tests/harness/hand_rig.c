@@ -16,6 +16,13 @@ void sl_hand_plan(struct sl_hand_rig *r, size_t i, const char *text)
 	sl_assert_ok(sl_plan_parse("plan", text, strlen(text), &r->t, &r->plans[i]));
 }
 
+static sl_status again(void *ctx, uint32_t op)
+{
+	struct sl_hand_rig *r = ctx;
+
+	return r->on_again ? r->on_again(r, op) : SL_OK;
+}
+
 void sl_hand_open(struct sl_hand_rig *r, const char *trace, long host_fails)
 {
 	struct sl_tier *inner = NULL;
@@ -23,6 +30,8 @@ void sl_hand_open(struct sl_hand_rig *r, const char *trace, long host_fails)
 		.arena_bytes = ARENA,
 		.tiers = &r->host,
 		.bounce_offset = SL_NO_OFFSET,
+		.again = again,
+		.again_ctx = r,
 		.poison = true,
 	};
 

@@ -14,6 +14,7 @@ struct sl_hand_rig {
 	struct sl_tier *host;
 	uint8_t *arena;
 	struct sl_engine *e;
+	sl_status (*on_again)(struct sl_hand_rig *r, uint32_t op); /* NULL: nothing */
 };
 
 /* host_fails: the n-th call of the tier, 0 for never. Failures fail the test. */

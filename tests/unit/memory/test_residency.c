@@ -57,6 +57,20 @@ static sl_status step_birth(struct pair *p, uint32_t v, bool *legal)
 	return sl_residency_birth(&p->table, v, at);
 }
 
+static sl_status step_rebirth(struct pair *p, uint32_t v, bool *legal)
+{
+	struct twin *t = &p->twin[v];
+	uint64_t at = draw(p, 100);
+
+	*legal = t->device == 0 && t->busy != INCOMING;
+	if (*legal) {
+		t->device = t->current = ++p->versions;
+		t->device_at = at;
+		t->busy = IDLE;
+	}
+	return sl_residency_rebirth(&p->table, v, at);
+}
+
 static sl_status step_write(struct pair *p, uint32_t v, bool *legal)
 {
 	struct twin *t = &p->twin[v];
@@ -179,18 +193,18 @@ static void random_programs_agree_with_a_naive_twin(void **state)
 {
 	sl_status (*const steps[])(struct pair *, uint32_t, bool *) = {step_birth,
 		step_write, step_move, step_out_begin, step_out_end, step_drop_clean,
-		step_in_begin, step_in_end, step_drop};
+		step_in_begin, step_in_end, step_rebirth, step_drop};
 	struct pair p = {.rng = {.key = {.seed = 7}}};
-	size_t done[9] = {0}, refused[9] = {0};
+	size_t done[10] = {0}, refused[10] = {0};
 
 	(void)state;
 	assert_int_equal(sl_residency_init(&p.table, VALUES, TIERS), SL_OK);
 	for (int i = 0; i < 200000; i++) {
 		uint32_t v = (uint32_t)draw(&p, VALUES);
-		size_t s = (size_t)draw(&p, 9);
+		size_t s = (size_t)draw(&p, 10);
 		bool legal = false;
-		if (s == 8 &&
-			draw(&p, 8) != 0) /* drops are rare, or nothing else happens */
+		if (s >= 8 && draw(&p, 8) != 0) /* drops and rebirths are rare, or nothing
+						   else happens */
 			continue;
 		sl_status st = steps[s](&p, v, &legal);
 		assert_int_equal(st, legal ? SL_OK : SL_E_INVALID);
@@ -198,9 +212,9 @@ static void random_programs_agree_with_a_naive_twin(void **state)
 		compare(&p, v);
 	}
 	/* The program reached every arrow, and every refusal that exists. */
-	for (size_t s = 0; s < 9; s++) {
+	for (size_t s = 0; s < 10; s++) {
 		assert_true(done[s] > 100);
-		assert_true(s == 8 || refused[s] > 100);
+		assert_true(s == 9 || refused[s] > 100);
 	}
 	sl_residency_finish(&p.table);
 }
