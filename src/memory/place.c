@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offline address assignment by several greedy orders, the lowest height kept.
+ * Offline address assignment: the cheap attempts first, the lowest height kept, until the
+ * goal is reached.
  *
- * Orders: largest first (the rule of TFLite's planner), largest lifetime x size first,
- * first use first; each item goes to the lowest gap among the placed items that live at
- * the same time (or to the tightest such gap). And a replay in time order over a best-fit
- * pool. On training graphs the best of these lies within 2 % of the load, the lower
- * bound. Each greedy order is quadratic, so above MAX_GREEDY items only the replay and
- * one order run.
+ * Orders for first fit: largest first (the rule of TFLite's planner), largest lifetime x
+ * size first, first use first; and a replay in time order over a best-fit pool. On
+ * training graphs the best of these lies within 2 % of the load, the lower bound; the
+ * hard instances are those of few large items, and few items make a search cheap.
  */
 #include "memory/place.h"
 
@@ -15,29 +14,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "memory/place_int.h"
 #include "memory/pool.h"
 
-#define MAX_GREEDY 12000
-
-struct placed {
-	uint64_t offset, end;
-	uint32_t first, last;
-};
+#define MANY_ITEMS 20000 /* above: only the first order of the family */
+#define IMPROVE_STEPS 6000000
 
 struct key {
 	uint64_t major, minor;
 	uint32_t item;
-};
-
-struct work {
-	const struct sl_place_item *items;
-	size_t n;
-	uint64_t base;
-	struct key *order;
-	struct placed *placed; /* by offset */
-	uint64_t *offsets; /* of the attempt under way */
-	uint64_t *best;
-	uint64_t best_height;
 };
 
 static sl_status no_memory(void)
@@ -95,50 +80,7 @@ static const struct attempt {
 	{key_first, key_size, true},
 };
 
-/* Lowest (or tightest) gap for it among the placed items that live with it. */
-static uint64_t find_gap(const struct work *w, size_t n_placed,
-	const struct sl_place_item *it, bool tightest)
-{
-	uint64_t cursor = w->base, best = UINT64_MAX, best_gap = UINT64_MAX;
-
-	for (size_t i = 0; i < n_placed; i++) {
-		const struct placed *p = &w->placed[i];
-		uint64_t at;
-
-		if (p->last < it->first || p->first > it->last || p->end <= cursor)
-			continue;
-		at = sl_align_up(cursor, it->align);
-		if (p->offset >= at + it->bytes) {
-			if (!tightest)
-				return at;
-			if (p->offset - cursor < best_gap) {
-				best_gap = p->offset - cursor;
-				best = at;
-			}
-		}
-		cursor = p->end;
-	}
-	return best != UINT64_MAX ? best : sl_align_up(cursor, it->align);
-}
-
-static void insert_placed(
-	struct work *w, size_t n, const struct sl_place_item *it, uint64_t offset)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->placed[mid].offset > offset)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	memmove(&w->placed[lo + 1], &w->placed[lo], (n - lo) * sizeof(*w->placed));
-	w->placed[lo] = (struct placed){offset, offset + it->bytes, it->first, it->last};
-}
-
-static void keep_best(struct work *w, uint64_t height)
+void sl_place_keep(struct sl_place_work *w, uint64_t height)
 {
 	if (height >= w->best_height)
 		return;
@@ -146,37 +88,25 @@ static void keep_best(struct work *w, uint64_t height)
 	memcpy(w->best, w->offsets, w->n * sizeof(*w->best));
 }
 
-static void try_greedy(struct work *w, const struct attempt *a)
+static sl_status sort_items(struct sl_place_work *w, const struct attempt *a)
 {
-	uint64_t height = w->base;
+	struct key *keys = sl_alloc((w->n + 1) * sizeof(*keys));
 
+	if (!keys)
+		return no_memory();
 	for (size_t i = 0; i < w->n; i++)
-		w->order[i] = (struct key){
+		keys[i] = (struct key){
 			a->major(&w->items[i]), a->minor(&w->items[i]), (uint32_t)i};
-	qsort(w->order, w->n, sizeof(*w->order), by_key);
-	for (size_t i = 0; i < w->n; i++) {
-		const struct sl_place_item *it = &w->items[w->order[i].item];
-		uint64_t at = find_gap(w, i, it, a->tightest);
-
-		if (at + it->bytes >= w->best_height)
-			return; /* no better than what we have */
-		insert_placed(w, i, it, at);
-		w->offsets[w->order[i].item] = at;
-		if (at + it->bytes > height)
-			height = at + it->bytes;
-	}
-	keep_best(w, height);
+	qsort(keys, w->n, sizeof(*keys), by_key);
+	for (size_t i = 0; i < w->n; i++)
+		w->order[i] = keys[i].item;
+	sl_free(keys);
+	return SL_OK;
 }
-
-struct event {
-	uint32_t time;
-	uint32_t item;
-	bool birth; /* deaths of time t come before births of t + 1 */
-};
 
 static int by_time(const void *a, const void *b)
 {
-	const struct event *x = a, *y = b;
+	const struct sl_place_event *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
@@ -185,16 +115,16 @@ static int by_time(const void *a, const void *b)
 	return x->item < y->item ? -1 : x->item > y->item;
 }
 
-static sl_status make_events(
-	const struct sl_place_item *items, size_t n, struct event **out)
+sl_status sl_place_events(
+	const struct sl_place_item *items, size_t n, struct sl_place_event **out)
 {
-	struct event *e = sl_calloc(2 * n + 1, sizeof(*e));
+	struct sl_place_event *e = sl_alloc((2 * n + 1) * sizeof(*e));
 
 	if (!e)
 		return no_memory();
 	for (size_t i = 0; i < n; i++) {
-		e[2 * i] = (struct event){items[i].first, (uint32_t)i, true};
-		e[2 * i + 1] = (struct event){items[i].last, (uint32_t)i, false};
+		e[2 * i] = (struct sl_place_event){items[i].first, (uint32_t)i, true};
+		e[2 * i + 1] = (struct sl_place_event){items[i].last, (uint32_t)i, false};
 	}
 	qsort(e, 2 * n, sizeof(*e), by_time);
 	*out = e;
@@ -203,10 +133,10 @@ static sl_status make_events(
 
 sl_status sl_place_load(const struct sl_place_item *items, size_t n, uint64_t *out)
 {
-	struct event *events = NULL;
+	struct sl_place_event *events = NULL;
 	uint64_t live = 0, most = 0;
 
-	SL_TRY(make_events(items, n, &events));
+	SL_TRY(sl_place_events(items, n, &events));
 	for (size_t i = 0; i < 2 * n; i++) {
 		uint64_t bytes = items[events[i].item].bytes;
 
@@ -219,23 +149,51 @@ sl_status sl_place_load(const struct sl_place_item *items, size_t n, uint64_t *o
 	return SL_OK;
 }
 
+sl_status sl_place_sections(
+	const struct sl_place_item *items, size_t n, uint32_t **ranges, uint32_t *count)
+{
+	struct sl_place_event *events = NULL;
+	uint32_t *r = sl_alloc((2 * n + 1) * sizeof(*r));
+	uint32_t section = 0;
+
+	if (!r)
+		return no_memory();
+	if (sl_place_events(items, n, &events) != SL_OK) {
+		sl_free(r);
+		return no_memory();
+	}
+	for (size_t i = 0; i < 2 * n; i++) {
+		const struct sl_place_event *e = &events[i];
+
+		if (e->birth && i > 0 && events[i - 1].time != e->time)
+			section++;
+		r[2 * (size_t)e->item + !e->birth] = section;
+	}
+	*ranges = r;
+	*count = n > 0 ? section + 1 : 0;
+	sl_free(events);
+	return SL_OK;
+}
+
 /* Time order over a best-fit pool: what an allocator at run time would do. */
-static sl_status try_replay(struct work *w)
+static sl_status try_replay(struct sl_place_work *w)
 {
 	sl_status st = SL_OK;
-	struct event *events = NULL;
+	struct sl_place_event *events = NULL;
 	struct sl_pool pool = {0};
 	uint64_t height = w->base;
 
-	SL_TRY(make_events(w->items, w->n, &events));
-	SL_TRY_OUT(sl_pool_init(&pool, (uint64_t)1 << 62));
+	SL_TRY(sl_place_events(w->items, w->n, &events));
+	SL_TRY_OUT(sl_pool_init(&pool, SL_PLACE_MAX_BYTES));
 	if (w->base > 0)
 		SL_TRY_OUT(sl_pool_take(&pool, 0, w->base));
 	for (size_t i = 0; i < 2 * w->n; i++) {
 		const struct sl_place_item *it = &w->items[events[i].item];
 		uint64_t *at = &w->offsets[events[i].item];
 
-		if (events[i].birth) {
+		if (it->bytes == 0) {
+			*at = sl_align_up(w->base, it->align);
+		} else if (events[i].birth) {
 			SL_TRY_OUT(sl_pool_alloc(
 				&pool, it->bytes, it->align, SL_POOL_LOW, at));
 			height = *at + it->bytes > height ? *at + it->bytes : height;
@@ -243,49 +201,140 @@ static sl_status try_replay(struct work *w)
 			SL_TRY_OUT(sl_pool_give(&pool, *at, it->bytes));
 		}
 	}
-	keep_best(w, height);
+	sl_place_keep(w, height);
 out:
 	sl_pool_finish(&pool);
 	sl_free(events);
 	return st;
 }
 
-static sl_status try_all(struct work *w)
+static sl_status try_orders(
+	struct sl_place_work *w, struct sl_place_fit *fit, size_t n_orders)
 {
-	uint64_t load = 0;
+	for (size_t i = 0; i < n_orders && w->best_height > w->goal; i++) {
+		uint64_t height = UINT64_MAX;
 
-	SL_TRY(sl_place_load(w->items, w->n, &load));
-	SL_TRY(try_replay(w));
-	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
-		if (w->best_height <= w->base + load || (i > 0 && w->n > MAX_GREEDY))
+		if (attempts[i].tightest && w->n > SL_PLACE_MAX_SCANNED)
 			break;
-		try_greedy(w, &attempts[i]);
+		SL_TRY(sort_items(w, &attempts[i]));
+		SL_TRY(sl_place_fit_run(fit, w, attempts[i].tightest, &height));
+		sl_place_keep(w, height);
 	}
 	return SL_OK;
 }
 
-sl_status sl_place(
-	struct sl_place_item *items, size_t n, uint64_t base, uint64_t *out_height)
+static sl_status try_all(struct sl_place_work *w, enum sl_place_effort effort)
 {
 	sl_status st = SL_OK;
-	struct work w = {.items = items, .n = n, .base = base, .best_height = UINT64_MAX};
+	struct sl_place_fit *fit = NULL;
+	size_t n_orders = effort == SL_PLACE_ONE || w->n > MANY_ITEMS
+				  ? 1
+				  : sizeof(attempts) / sizeof(attempts[0]);
 
-	w.order = sl_calloc(n + 1, sizeof(*w.order));
-	w.placed = sl_calloc(n + 1, sizeof(*w.placed));
+	if (effort != SL_PLACE_ONE && !w->any_fixed)
+		SL_TRY(try_replay(w));
+	if (w->best_height <= w->goal)
+		return SL_OK;
+	SL_TRY(sl_place_fit_new(w, &fit));
+	SL_TRY_OUT(try_orders(w, fit, n_orders));
+	if (effort == SL_PLACE_IMPROVE && w->best_height > w->goal)
+		SL_TRY_OUT(sl_place_dive(w, IMPROVE_STEPS));
+out:
+	sl_place_fit_free(fit);
+	return st;
+}
+
+static sl_status check_fixed(struct sl_place_work *w)
+{
+	struct sl_place_item *fixed = sl_alloc((w->n + 1) * sizeof(*fixed));
+	size_t n = 0, pair[2] = {0, 0};
+	bool clash = false;
+	sl_status st = SL_OK;
+
+	if (!fixed)
+		return no_memory();
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].fixed)
+			fixed[n++] = w->items[i];
+	SL_TRY_OUT(sl_place_check(fixed, n, &clash, pair));
+	if (clash)
+		st = SL_FAIL(SL_E_INVALID,
+			"fixed items overlap: %llu bytes at %llu and %llu bytes at %llu",
+			(unsigned long long)fixed[pair[0]].bytes,
+			(unsigned long long)fixed[pair[0]].offset,
+			(unsigned long long)fixed[pair[1]].bytes,
+			(unsigned long long)fixed[pair[1]].offset);
+out:
+	sl_free(fixed);
+	return st;
+}
+
+/* What must hold before anything is placed; the goal. */
+static sl_status check_items(struct sl_place_work *w, uint64_t capacity)
+{
+	uint64_t sum = w->base, load = 0, top = capacity;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sl_place_item *it = &w->items[i];
+		uint64_t room = it->fixed ? it->offset : it->align;
+
+		if (it->first > it->last || it->align == 0 ||
+			(it->align & (it->align - 1)) != 0)
+			return SL_FAIL(SL_E_INVALID,
+				"item %zu: lives from %u to %u, alignment %llu (a power "
+				"of two)",
+				i, it->first, it->last, (unsigned long long)it->align);
+		if (!sl_add_u64(sum, it->bytes, &sum) || !sl_add_u64(sum, room, &sum) ||
+			sum > SL_PLACE_MAX_BYTES)
+			return SL_FAIL(SL_E_INVALID,
+				"sizes and offsets add up past 2^63 bytes at item %zu",
+				i);
+		w->any_fixed |= it->fixed;
+		if (!it->fixed)
+			continue;
+		top = it->offset + it->bytes > top ? it->offset + it->bytes : top;
+		if (it->offset % it->align != 0)
+			return SL_FAIL(SL_E_INVALID,
+				"item %zu: the fixed offset %llu is no multiple of its "
+				"alignment %llu",
+				i, (unsigned long long)it->offset,
+				(unsigned long long)it->align);
+	}
+	SL_TRY(sl_place_load(w->items, w->n, &load));
+	w->goal = w->base + load > top ? w->base + load : top;
+	return w->any_fixed ? check_fixed(w) : SL_OK;
+}
+
+sl_status sl_place_with(const struct sl_place_opts *opts, struct sl_place_item *items,
+	size_t n, uint64_t *out_height)
+{
+	sl_status st = SL_OK;
+	struct sl_place_work w = {
+		.items = items, .n = n, .base = opts->base, .best_height = UINT64_MAX};
+
+	SL_TRY(check_items(&w, opts->capacity));
+	w.order = sl_alloc((n + 1) * sizeof(*w.order));
 	w.offsets = sl_calloc(n + 1, sizeof(*w.offsets));
 	w.best = sl_calloc(n + 1, sizeof(*w.best));
-	if (!w.order || !w.placed || !w.offsets || !w.best) {
+	if (!w.order || !w.offsets || !w.best) {
 		st = no_memory();
 		goto out;
 	}
-	SL_TRY_OUT(try_all(&w));
+	SL_TRY_OUT(try_all(&w, opts->effort));
 	for (size_t i = 0; i < n; i++)
 		items[i].offset = w.best[i];
 	*out_height = w.best_height;
 out:
 	sl_free(w.order);
-	sl_free(w.placed);
 	sl_free(w.offsets);
 	sl_free(w.best);
 	return st;
+}
+
+sl_status sl_place(
+	struct sl_place_item *items, size_t n, uint64_t base, uint64_t *out_height)
+{
+	struct sl_place_opts opts = {.base = base, .effort = SL_PLACE_FAMILY};
+
+	return sl_place_with(&opts, items, n, out_height);
 }

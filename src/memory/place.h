@@ -10,24 +10,53 @@
  * nothing moves.
  *
  * Item i is live at the times [first, last], both included, and wants `bytes` at a
- * multiple of `align`. Two items conflict if their times meet. Gives every item an offset
- * of at least `base` so that items in conflict are disjoint, and *out_height, the highest
- * end (base when there is none). Several greedy orders are tried and the lowest result is
- * kept; the height is at least base + sl_place_load(). Deterministic. Fails with
- * SL_E_NOMEM only.
+ * multiple of `align`. Two items conflict if their times meet. Items in conflict get
+ * disjoint ranges of addresses; *out_height is the highest end (base when there is none).
+ * Deterministic. With a fixed item the offset is given and kept.
  */
 struct sl_place_item {
 	uint32_t first, last;
 	uint64_t bytes;
 	uint64_t align; /* power of two */
-	uint64_t offset; /* the result */
+	uint64_t offset; /* the result; given when fixed */
+	bool fixed;
 };
 
+/* The sizes of all items, each rounded up to its alignment, and the base add up to at
+ * most this. */
+#define SL_PLACE_MAX_BYTES ((uint64_t)1 << 63)
+
+enum sl_place_effort {
+	SL_PLACE_ONE, /* largest first; near n log n */
+	SL_PLACE_FAMILY, /* several orders, the lowest height kept */
+	SL_PLACE_IMPROVE /* and bounded searches: some 20 ms more */
+};
+
+struct sl_place_opts {
+	uint64_t base; /* no item that is not fixed lies below */
+	uint64_t capacity; /* stop at the first height of at most this; 0: at the load */
+	enum sl_place_effort effort;
+};
+
+/*
+ * Fills the offsets. The height may be above the capacity: then none was found (the
+ * caller compares; nothing is possible below base + sl_place_load()). Fails with
+ * SL_E_NOMEM, and SL_E_INVALID if fixed items overlap or are not aligned or the sizes
+ * pass SL_PLACE_MAX_BYTES; then the offsets are as before.
+ */
+SL_NODISCARD sl_status sl_place_with(const struct sl_place_opts *opts,
+	struct sl_place_item *items, size_t n, uint64_t *out_height);
+/* The family without a capacity. */
 SL_NODISCARD sl_status sl_place(
 	struct sl_place_item *items, size_t n, uint64_t base, uint64_t *out_height);
 /* The most bytes live at one time: no assignment is lower. */
 SL_NODISCARD sl_status sl_place_load(
 	const struct sl_place_item *items, size_t n, uint64_t *out);
+
+/* The independent check, n log n: *clash says whether two items share bytes while both
+ * live, and pair which two come first in time. */
+SL_NODISCARD sl_status sl_place_check(
+	const struct sl_place_item *items, size_t n, bool *clash, size_t pair[2]);
 
 /* Sizes in steps of the alignment, so that a set sorted by alignment packs without gaps.
  */
