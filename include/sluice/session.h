@@ -42,6 +42,8 @@ struct sl_session_config {
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
 	const char *policy; /* NULL: keep without a budget, belady with one */
 	const char *costs; /* cost book by name or file; NULL: SLUICE_COSTS, else cpu */
+	bool no_replan; /* a plan stays, however long its ops take */
+	double replan_drift; /* of measured times that gives a new plan; 0: 0.3 */
 	const char *plan_path; /* run this stored plan; NULL: plan anew */
 
 	uint64_t seed;
@@ -73,6 +75,10 @@ struct sl_step_report {
 	double iter_ms;
 	double samples_per_s;
 	uint64_t device_bytes; /* arena high-water mark so far */
+	double predicted_iter_ms; /* by the plan in force and the latest times */
+	double stall_ms; /* of this step, waiting for copies */
+	uint64_t swap_out_bytes, swap_in_bytes, recompute_ops; /* of this step */
+	uint64_t replans; /* plans made after the first one, so far */
 	bool text;
 };
 
@@ -97,7 +103,9 @@ struct sl_summary {
 	uint64_t budget_bytes, peak_device_bytes, peak_host_bytes, peak_disk_bytes;
 	uint64_t predicted_peak_bytes;
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes, recompute_ops;
+	uint64_t replans; /* plans made after the first one */
 	double stall_ms, iter_ms_median, plan_ms;
+	double predicted_iter_ms; /* of a full training step, by the last plan */
 	char policy[32];
 	char digest[65]; /* SHA-256 over parameters and optimizer state in order of
 			    declaration */

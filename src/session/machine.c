@@ -94,7 +94,7 @@ out:
 	return st;
 }
 
-static const char *policy_name(const struct sl_session_config *config)
+const char *sl_machine_policy(const struct sl_session_config *config)
 {
 	if (config->policy != NULL)
 		return config->policy;
@@ -194,13 +194,13 @@ out:
 
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
 {
-	const struct sl_mem_policy *policy = sl_policy_find(policy_name(config));
+	const struct sl_mem_policy *policy = sl_policy_find(sl_machine_policy(config));
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 
 	if (policy == NULL)
 		return SL_FAIL(SL_E_USAGE,
 			"--policy %s is unknown; `sluice list policies` lists them",
-			policy_name(config));
+			sl_machine_policy(config));
 	SL_TRY(sl_policy_plan(policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
 }
@@ -280,10 +280,14 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 
 sl_status sl_machine_adopt(struct sl_machine *m, const struct sl_instance *x)
 {
+	const struct sl_plan *plan =
+		x == m->watched ? sl_replan_plan(m->replan) : &x->plan;
+
 	if (m->adopted == x)
 		return SL_OK;
-	SL_TRY(sl_engine_adopt(m->engine, &x->trace, &x->plan));
+	SL_TRY(sl_engine_adopt(m->engine, &x->trace, plan));
 	m->adopted = x;
+	m->plan = plan;
 	return SL_OK;
 }
 
@@ -300,27 +304,33 @@ static sl_status after(void *ctx, uint32_t op)
 sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 {
 	const struct sl_hook hook = {.ctx = m->engine, .before = before, .after = after};
+	bool watched = m->replan != NULL && m->adopted == m->watched;
 	struct sl_exec x = {
 		.program = m->adopted->program,
 		.arena = m->arena.base,
 		.storage_offset = sl_engine_offsets(m->engine),
-		.workspace_offset = m->adopted->plan.workspace_offset,
+		.workspace_offset = m->plan->workspace_offset,
 		.hooks = &hook,
 		.n_hooks = 1,
 		.events = m->events,
+		.op_ns = watched ? sl_replan_times(m->replan) : NULL,
 		.run = *run,
 	};
+
 	sl_status st;
 
 	x.run.pool = m->pool;
 	m->running = &x;
 	st = sl_exec_step(&x);
 	m->running = NULL;
+	if (watched && st == SL_OK)
+		sl_replan_measured(m->replan);
 	return st != SL_OK ? st : sl_engine_end_step(m->engine);
 }
 
 void sl_machine_finish(struct sl_machine *m)
 {
+	sl_replan_destroy(m->replan);
 	sl_engine_destroy(m->engine);
 	for (uint32_t i = 0; i < m->n_tiers; i++)
 		sl_tier_destroy(m->tiers[i]);

@@ -7,6 +7,7 @@
 #include "exec/exec.h"
 #include "memory/engine.h"
 #include "session/instance.h"
+#include "session/replan.h"
 
 /*
  * The memory side of a session: which tiers there are, the plans of all instances within
@@ -30,6 +31,11 @@ struct sl_machine {
 	struct sl_pool *pool;
 	struct sl_event_ring *events;
 	const struct sl_instance *adopted;
+	const struct sl_plan *plan; /* in force; of the adopted instance */
+	const struct sl_instance *watched; /* whose times may give it new plans */
+	struct sl_replan *replan; /* NULL: its plan stays */
+	void (*replan_hook)(void *ctx); /* tests: as in sl_replan_opts */
+	void *replan_hook_ctx;
 	double plan_ms;
 	char policy[32];
 };
@@ -57,6 +63,18 @@ SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
 /* Takes the memory that the plans need. */
 SL_NODISCARD sl_status sl_machine_start(
 	struct sl_machine *m, const struct sl_session_config *config);
+/* The policy of the configuration, or the default one. */
+const char *sl_machine_policy(const struct sl_session_config *config);
+/* From now on measured times may give this instance new plans: where its plan moves
+ * something, and neither a stored plan nor the option forbids it. */
+SL_NODISCARD sl_status sl_machine_watch(struct sl_machine *m,
+	const struct sl_session_config *config, const struct sl_instance *x);
+/* Before a step: a new plan that is ready takes the place of the one in force. */
+SL_NODISCARD sl_status sl_machine_renew(struct sl_machine *m);
+/* Nanoseconds a step of the adopted instance takes, by the latest times. */
+uint64_t sl_machine_predicted_ns(const struct sl_machine *m);
+/* Plans made since the start. */
+uint64_t sl_machine_replans(const struct sl_machine *m);
 /* Makes an instance's plan the engine's. */
 SL_NODISCARD sl_status sl_machine_adopt(
 	struct sl_machine *m, const struct sl_instance *x);

@@ -302,6 +302,9 @@ sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_event
 	SL_TRY(go_on(s));
 	SL_TRY(record_trace(s));
 	SL_TRY(sl_machine_start(&s->machine, &s->config));
+	if (!s->config.infer_only)
+		SL_TRY(sl_machine_watch(
+			&s->machine, &s->config, &s->instances[SL_TRAIN]));
 	for (uint32_t i = 0; i < s->machine.n_tiers; i++)
 		if (s->machine.tiers[i]->warning != NULL)
 			sl_session_note(s, "%s", s->machine.tiers[i]->warning);

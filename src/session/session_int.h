@@ -52,6 +52,8 @@ struct sl_session {
 	struct sl_machine machine;
 	struct sl_session_events events;
 	struct sl_step_io io;
+	struct sl_engine_stats before; /* the training step */
+	double predicted_ms; /* of the last full training step */
 	int64_t step; /* done so far, over the life of the model */
 	int64_t saved_step; /* of the last checkpoint of this run; 0: none */
 	float *iter_ms; /* of this run, of every iter_stride-th step */

@@ -105,6 +105,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	s->io.instance = &s->instances[id];
 	s->io.loss = s->io.correct = 0;
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
+	SL_TRY(sl_machine_renew(&s->machine));
 	return sl_machine_step(&s->machine, &run);
 }
 

@@ -87,9 +87,9 @@ static sl_status note_time(struct sl_session *s, double ms)
 	return SL_OK;
 }
 
-static void report(const struct sl_session *s, double ms)
+static void report(struct sl_session *s, double ms)
 {
-	struct sl_engine_stats stats;
+	struct sl_engine_stats stats, before = s->before;
 	struct sl_step_report r = {
 		.step = s->step,
 		.steps = sl_session_total_steps(s),
@@ -102,10 +102,18 @@ static void report(const struct sl_session *s, double ms)
 		.text = s->text,
 	};
 
-	if (s->events.step == NULL)
-		return;
 	sl_engine_stats(s->machine.engine, &stats);
 	r.device_bytes = stats.peak_device_bytes;
+	r.predicted_iter_ms = (double)sl_machine_predicted_ns(&s->machine) / 1e6;
+	if (s->io.instance == &s->instances[SL_TRAIN])
+		s->predicted_ms = r.predicted_iter_ms;
+	r.stall_ms = (double)(stats.stall_ns - before.stall_ns) / 1e6;
+	r.swap_out_bytes = stats.swap_out_bytes - before.swap_out_bytes;
+	r.swap_in_bytes = stats.swap_in_bytes - before.swap_in_bytes;
+	r.recompute_ops = stats.recompute_ops - before.recompute_ops;
+	r.replans = sl_machine_replans(&s->machine);
+	if (s->events.step == NULL)
+		return;
 	s->events.step(s->events.ctx, &r);
 }
 
@@ -135,6 +143,7 @@ static sl_status one_step(struct sl_session *s)
 	if (s->io.has_next)
 		s->io.next = first_part(s, request_of(s, s->step + 1));
 	id = s->io.request.count == full_batch(s) ? SL_TRAIN : SL_TRAIN_TAIL;
+	sl_engine_stats(s->machine.engine, &s->before);
 	SL_TRY(sl_session_run(s, id));
 	SL_TRY(check_loss(s));
 	ms = (double)(sl_clock_now() - begin) / 1e6;
@@ -210,6 +219,8 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 	out->recompute_ops = stats.recompute_ops;
 	out->stall_ms = (double)stats.stall_ns / 1e6;
 	out->iter_ms_median = median_ms(s);
+	out->replans = sl_machine_replans(&s->machine);
+	out->predicted_iter_ms = s->predicted_ms;
 	out->plan_ms = s->machine.plan_ms;
 	memcpy(out->policy, s->machine.policy, sizeof(out->policy));
 	return sl_session_digest(s, out->digest);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planning again, beside a training that goes on. */
+#include "session/replan.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "memory/drift.h"
+
+#define WARM_UP 1
+#define NICE 10
+
+enum state { IDLE, BUSY, READY };
+
+struct sl_replan {
+	struct sl_replan_opts opts;
+	struct sl_trace timed; /* the trace with ops of its own, whose times are right */
+	struct sl_plan slots[2];
+	const struct sl_plan *plan; /* in force: the first one, or a slot */
+	uint64_t *times;
+	bool fresh; /* times are of the last step */
+	uint64_t seen; /* measured steps */
+	sl_ns rest_until; /* no planning before */
+	struct sl_replan_stats stats;
+
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum state state; /* under lock, as is stop */
+	bool stop;
+	/* what the thread made, while READY */
+	bool made, cheaper;
+	uint64_t price_ns;
+	sl_ns took;
+};
+
+static struct sl_plan *free_slot(struct sl_replan *r)
+{
+	return &r->slots[r->plan == &r->slots[0]];
+}
+
+/* Prices of both plans by the corrected times decide. */
+static sl_status plan_again(struct sl_replan *r, struct sl_plan *next)
+{
+	struct sl_plan_price now, then;
+
+	SL_TRY(sl_policy_plan(r->opts.policy, &r->timed, r->opts.budget, next));
+	SL_TRY(sl_plan_price(&r->timed, r->plan, &now));
+	SL_TRY(sl_plan_price(&r->timed, next, &then));
+	r->cheaper = then.iter_ns < now.iter_ns;
+	r->price_ns = r->cheaper ? then.iter_ns : now.iter_ns;
+	return SL_OK;
+}
+
+static void work(struct sl_replan *r)
+{
+	sl_ns begin = sl_clock_now();
+
+	if (r->opts.hook != NULL)
+		r->opts.hook(r->opts.hook_ctx);
+	r->cheaper = false;
+	sl_plan_finish(free_slot(r));
+	r->made = plan_again(r, free_slot(r)) == SL_OK;
+	r->took = sl_clock_now() - begin;
+}
+
+static void *run(void *arg)
+{
+	struct sl_replan *r = arg;
+
+	/* On Linux a thread has a priority of its own; without it planning is only less
+	 * modest. */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	pthread_mutex_lock(&r->lock);
+	for (;;) {
+		while (r->state != BUSY && !r->stop)
+			pthread_cond_wait(&r->changed, &r->lock);
+		if (r->stop)
+			break;
+		pthread_mutex_unlock(&r->lock);
+		work(r);
+		pthread_mutex_lock(&r->lock);
+		r->state = READY;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+static sl_status copy_trace(struct sl_replan *r)
+{
+	const struct sl_trace *t = r->opts.trace;
+	size_t bytes = t->n_ops * sizeof(*t->ops);
+
+	r->timed = *t;
+	r->timed.ops = sl_alloc(bytes);
+	r->times = sl_calloc(t->n_ops, sizeof(*r->times));
+	if (r->timed.ops == NULL || r->times == NULL)
+		return SL_FAIL(
+			SL_E_NOMEM, "no host memory for the times of %u ops", t->n_ops);
+	memcpy(r->timed.ops, t->ops, bytes);
+	return SL_OK;
+}
+
+sl_status sl_replan_create(const struct sl_replan_opts *opts, struct sl_replan **out)
+{
+	struct sl_replan *r = sl_calloc(1, sizeof(*r));
+	sl_status st;
+
+	if (r == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no host memory to plan again");
+	r->opts = *opts;
+	if (!(r->opts.limit > 0))
+		r->opts.limit = SL_DRIFT_DEFAULT;
+	r->plan = opts->plan;
+	r->stats.price_ns = opts->plan->price_ns;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->changed, NULL);
+	SL_TRY_OUT(copy_trace(r));
+	if (pthread_create(&r->thread, NULL, run, r) != 0) {
+		st = SL_FAIL(SL_E_NOMEM, "the planning thread did not start");
+		goto out;
+	}
+	r->started = true;
+	*out = r;
+	return SL_OK;
+out:
+	sl_replan_destroy(r);
+	return st;
+}
+
+void sl_replan_destroy(struct sl_replan *r)
+{
+	if (r == NULL)
+		return;
+	if (r->started) {
+		pthread_mutex_lock(&r->lock);
+		r->stop = true;
+		pthread_cond_broadcast(&r->changed);
+		pthread_mutex_unlock(&r->lock);
+		pthread_join(r->thread, NULL);
+	}
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	sl_plan_finish(&r->slots[0]);
+	sl_plan_finish(&r->slots[1]);
+	sl_free(r->timed.ops);
+	sl_free(r->times);
+	sl_free(r);
+}
+
+uint64_t *sl_replan_times(struct sl_replan *r)
+{
+	return r->times;
+}
+
+void sl_replan_measured(struct sl_replan *r)
+{
+	r->seen++;
+	r->fresh = r->seen > WARM_UP;
+}
+
+static bool wants_plan(const struct sl_replan *r)
+{
+	uint64_t stored = 0;
+
+	if (!r->fresh || sl_clock_now() < r->rest_until)
+		return false;
+	if (r->stats.plans + r->stats.failed == 0)
+		return true;
+	for (uint32_t i = 0; i < r->timed.n_ops; i++)
+		stored += r->timed.ops[i].dur_ns;
+	return sl_drift_exceeds(
+		sl_drift_sum(r->times, r->timed.n_ops), stored, r->opts.limit);
+}
+
+static void begin_plan(struct sl_replan *r)
+{
+	for (uint32_t i = 0; i < r->timed.n_ops; i++)
+		r->timed.ops[i].dur_ns =
+			sl_drift_correct(r->timed.ops[i].dur_ns, r->times[i]);
+	pthread_mutex_lock(&r->lock);
+	r->state = BUSY;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Takes what the thread made; whether it is to be adopted. */
+static bool take_result(struct sl_replan *r)
+{
+	r->state = IDLE;
+	r->rest_until = sl_clock_now() + (sl_ns)(r->opts.share - 1) * r->took;
+	if (!r->made) {
+		r->stats.failed++;
+		return false;
+	}
+	r->stats.plans++;
+	r->stats.price_ns = r->price_ns;
+	return r->cheaper;
+}
+
+const struct sl_plan *sl_replan_boundary(struct sl_replan *r)
+{
+	enum state state;
+	const struct sl_plan *offer = NULL;
+
+	pthread_mutex_lock(&r->lock);
+	state = r->state;
+	pthread_mutex_unlock(&r->lock);
+	if (state == BUSY)
+		r->stats.steps_meanwhile++;
+	else if (state == READY)
+		offer = take_result(r) ? free_slot(r) : NULL;
+	else if (wants_plan(r))
+		begin_plan(r);
+	r->fresh = false;
+	return offer;
+}
+
+void sl_replan_adopted(struct sl_replan *r, bool yes)
+{
+	struct sl_plan_price price;
+
+	if (yes) {
+		r->plan = free_slot(r);
+		r->stats.adopted++;
+	} else if (sl_plan_price(&r->timed, r->plan, &price) == SL_OK) {
+		r->stats.price_ns = price.iter_ns;
+	}
+}
+
+const struct sl_plan *sl_replan_plan(const struct sl_replan *r)
+{
+	return r->plan;
+}
+
+void sl_replan_stats(const struct sl_replan *r, struct sl_replan_stats *out)
+{
+	*out = r->stats;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* New plans for the training instance: who watches its times, and when it changes over.
+ */
+#include "session/machine.h"
+
+sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config *config,
+	const struct sl_instance *x)
+{
+	const struct sl_replan_opts opts = {
+		.trace = &x->trace,
+		.plan = &x->plan,
+		.policy = sl_policy_find(sl_machine_policy(config)),
+		.budget = m->arena_bytes,
+		.limit = config->replan_drift,
+		.share = 10,
+		.hook = m->replan_hook,
+		.hook_ctx = m->replan_hook_ctx,
+	};
+
+	if (config->no_replan || config->plan_path != NULL || x->plan.n_actions == 0)
+		return SL_OK;
+	SL_TRY(sl_replan_create(&opts, &m->replan));
+	m->watched = x;
+	return SL_OK;
+}
+
+/* Where the values cannot be carried over, all is as it was. */
+sl_status sl_machine_renew(struct sl_machine *m)
+{
+	const struct sl_plan *next;
+	sl_status st;
+
+	if (m->replan == NULL || m->adopted != m->watched)
+		return SL_OK;
+	next = sl_replan_boundary(m->replan);
+	if (next == NULL)
+		return SL_OK;
+	st = sl_engine_adopt(m->engine, &m->adopted->trace, next);
+	sl_replan_adopted(m->replan, st == SL_OK);
+	if (st == SL_OK)
+		m->plan = next;
+	return st == SL_E_INFEASIBLE ? SL_OK : st;
+}
+
+uint64_t sl_machine_predicted_ns(const struct sl_machine *m)
+{
+	struct sl_replan_stats stats;
+
+	if (m->replan == NULL || m->adopted != m->watched)
+		return m->plan->price_ns;
+	sl_replan_stats(m->replan, &stats);
+	return stats.price_ns;
+}
+
+uint64_t sl_machine_replans(const struct sl_machine *m)
+{
+	struct sl_replan_stats stats = {0};
+
+	if (m->replan != NULL)
+		sl_replan_stats(m->replan, &stats);
+	return stats.plans;
+}
