@@ -29,6 +29,11 @@ struct cli_args {
 	const char *disk; /* DIR[:SIZE] */
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;
+	/* replay */
+	const char *phases, *events, *timeline;
+	int64_t iterations;
+	bool own_compute;
+	const char *duplex;
 };
 
 /* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */
@@ -79,6 +84,8 @@ const struct cli_command *cli_command_find(const char *name);
 /* Option groups shared by commands. */
 extern const struct cli_options cli_model_options; /* model, data, optimizer */
 extern const struct cli_options cli_memory_options; /* budget, tiers, policy */
+extern const struct cli_options
+	cli_tier_options; /* rates and sizes of tiers that are not there */
 extern const struct cli_options cli_output_options; /* --json --quiet --help */
 
 /* Fills args from argv; SL_E_USAGE names the word, and the nearest option there is. */

@@ -171,18 +171,11 @@ static const struct cli_option rows[] = {
 		"write the plan's text"},
 	{"pareto", NULL, CLI_FLAG, offsetof(struct cli_args, pareto),
 		"a row for each of eleven budgets"},
-	{"link", "RATE", CLI_RATE, offsetof(struct cli_args, planner.link_bytes_per_s),
-		"host link each way (default: 12GB/s)"},
-	{"disk-rate", "RATE", CLI_RATE,
-		offsetof(struct cli_args, planner.disk_bytes_per_s),
-		"disk each way (default: 1.7GB/s)"},
-	{"disk-size", "SIZE", CLI_SIZE, offsetof(struct cli_args, planner.disk_bytes),
-		"disk tier (default: four times the unbudgeted peak)"},
 };
 static const struct cli_options plan_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
-static const struct cli_options *const groups[] = {&plan_options, &cli_memory_options,
-	&cli_model_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {&plan_options, &cli_tier_options,
+	&cli_memory_options, &cli_model_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_plan = {
 	.name = "plan",

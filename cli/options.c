@@ -77,6 +77,18 @@ static const struct cli_option memory_rows[] = {
 };
 const struct cli_options cli_memory_options = ROWS(memory_rows);
 
+static const struct cli_option tier_rows[] = {
+	ROW("link", "RATE", RATE, planner.link_bytes_per_s,
+		"host link each way (default: 12GB/s)"),
+	ROW("disk-rate", "RATE", RATE, planner.disk_bytes_per_s,
+		"disk each way (default: 1.7GB/s)"),
+	ROW("disk-size", "SIZE", SIZE, planner.disk_bytes,
+		"disk tier (default: four times the unbudgeted peak)"),
+	ROW("duplex", "full|half", TEXT, duplex,
+		"whether both ways share a link (default: full)"),
+};
+const struct cli_options cli_tier_options = ROWS(tier_rows);
+
 static const struct cli_option output_rows[] = {
 	ROW("json", NULL, FLAG, json, "one JSON object a line"),
 	ROW("quiet", NULL, FLAG, quiet, "no progress, results only"),
@@ -289,6 +301,17 @@ static sl_status settle_schedule(struct cli_args *args)
 	return SL_OK;
 }
 
+static sl_status settle_duplex(struct cli_args *args)
+{
+	if (args->duplex == NULL || strcmp(args->duplex, "full") == 0)
+		return SL_OK;
+	args->planner.half_duplex = true;
+	return strcmp(args->duplex, "half") == 0
+		       ? SL_OK
+		       : SL_FAIL(SL_E_USAGE, "--duplex %s: there are full and half",
+				 args->duplex);
+}
+
 static sl_status must_be(const char *option, const char *given, const char *only)
 {
 	if (given == NULL || strcmp(given, only) == 0)
@@ -303,6 +326,7 @@ sl_status cli_settle(struct cli_args *args)
 
 	SL_TRY(settle_disk(args));
 	SL_TRY(settle_schedule(args));
+	SL_TRY(settle_duplex(args));
 	SL_TRY(must_be("device", args->device, "cpu"));
 	SL_TRY(must_be("dtype", args->dtype, "f32"));
 	c->threads = (int)args->threads;

@@ -17,6 +17,7 @@ struct sl_planner_device {
 	uint64_t link_bytes_per_s; /* host link each way; 0: 12 GB/s */
 	uint64_t disk_bytes_per_s; /* 0: 1.7 GB/s */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
+	bool half_duplex; /* both ways share one wire */
 };
 
 /* What one policy makes of one budget; times are virtual, by the price of the plan, but
@@ -59,8 +60,70 @@ struct sl_check_report {
 SL_NODISCARD sl_status sl_check_files(const char *trace_path, const char *plan_path,
 	uint64_t budget_bytes, struct sl_check_report *out);
 
-/* Names of policies, devices, tiers below them and cost books, each with a line about it (summary may
- * be NULL); NULL past the end. Borrowed for ever; any thread. */
+/*
+ * Plans carried out in virtual time, one or several jobs on one device and on wires that
+ * they share (bytes of links of the same name are shared equally; each job's copies are
+ * first in first out).
+ */
+struct sl_replay_source {
+	const struct sl_planner *planner; /* the trace */
+	const char *name; /* NULL: the trace's */
+	const char *policy; /* NULL: the default */
+	const char *plan_path; /* a stored plan of the trace; NULL: plan now */
+	uint64_t budget_bytes; /* of this job; 0: unlimited */
+	uint64_t phase_ns; /* when its first iteration begins */
+	uint32_t iterations; /* 0 means 1 */
+};
+
+struct sl_replay_config {
+	bool own_compute; /* each job has a device of its own */
+	struct sl_buf *events; /* what happened, as JSON for trace viewers; NULL: no */
+	struct sl_buf *timeline; /* the same as CSV; NULL: no */
+};
+
+/* Of one job. Bytes, ops and times but first_iter_ns are of a mean iteration; the bare
+ * times are those of the same jobs without any action, everything on the device. */
+struct sl_replay_report {
+	char name[64], policy[32];
+	uint64_t budget_bytes; /* 0: unlimited */
+	uint64_t peak_bytes, unbudgeted_peak_bytes;
+	uint64_t held_peak_bytes; /* most bytes in use at one time */
+	uint64_t base_iter_ns, bare_iter_ns; /* sum of the ops' durations; bare */
+	uint64_t first_iter_ns, iter_ns; /* the first; the mean of the others */
+	uint64_t stall_ns, turn_ns; /* waits for copies and moves; for other jobs' ops */
+	uint64_t recompute_ns, recompute_ops;
+	uint64_t swap_out_bytes, swap_in_bytes, move_bytes;
+	uint64_t swap_ins, passive_swap_ins; /* passive: an op had to wait for it */
+	double msr; /* 1 - peak / unbudgeted peak */
+	double eor; /* iteration / bare iteration - 1 */
+	double cbr; /* msr / eor; NaN when nothing is paid */
+};
+
+struct sl_replay_wire {
+	char from[32], to[32];
+	bool half_duplex;
+	uint64_t bytes;
+	double busy_ratio; /* of all the time */
+};
+
+#define SL_REPLAY_WIRES 16
+struct sl_replay_sum {
+	uint64_t end_ns, bare_end_ns; /* of the last job */
+	uint64_t peak_bytes, unbudgeted_peak_bytes; /* sums over the jobs */
+	uint64_t held_peak_bytes; /* of all jobs together at one time */
+	double msr, eor, cbr;
+	struct sl_replay_wire wires[SL_REPLAY_WIRES]; /* directions that carried bytes */
+	size_t n_wires;
+};
+
+/* out is [n]. SL_E_INFEASIBLE for a budget that the policy cannot meet, SL_E_FORMAT for a
+ * stored plan that does not fit its trace. */
+SL_NODISCARD sl_status sl_replay_jobs(const struct sl_replay_source *jobs, size_t n,
+	const struct sl_replay_config *config, struct sl_replay_report *out,
+	struct sl_replay_sum *sum);
+
+/* Names of policies, devices, tiers below them and cost books, each with a line about it
+ * (summary may be NULL); NULL past the end. Borrowed for ever; any thread. */
 const char *sl_policy_name_at(size_t i, const char **summary);
 const char *sl_device_name_at(size_t i, const char **summary);
 const char *sl_tier_name_at(size_t i, const char **summary);

@@ -10,18 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "session/session_int.h"
+#include "session/planner_int.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
-
-struct sl_planner {
-	struct sl_session *session; /* NULL: the trace came from a file */
-	struct sl_trace trace;
-	uint64_t unbudgeted_peak;
-	struct sl_least_budget least;
-	sl_status failed;
-	char failure[1024];
-};
 
 static bool names_model(const char *operand)
 {
@@ -69,9 +60,10 @@ static sl_status describe_tiers(const struct sl_planner *p,
 		uint64_t rate =
 			host ? device->link_bytes_per_s : device->disk_bytes_per_s;
 
+		m->tier_info[i].half_duplex = device->half_duplex;
 		if (rate > 0)
-			m->tier_info[i].bytes_per_s =
-				m->tier_info[i].in_bytes_per_s = rate;
+			m->tier_info[i].bytes_per_s = m->tier_info[i].in_bytes_per_s =
+				rate;
 	}
 	return SL_OK;
 }
@@ -172,21 +164,28 @@ static sl_status print_plan(
 	return sl_plan_print(plan, &p->trace, text);
 }
 
+sl_status sl_planner_policy(
+	const char *name, uint64_t budget_bytes, const struct sl_mem_policy **out)
+{
+	if (name == NULL)
+		name = budget_bytes > 0 ? "belady" : "keep";
+	*out = sl_policy_find(name);
+	if (*out == NULL)
+		return SL_FAIL(SL_E_USAGE,
+			"--policy %s is unknown; `sluice list policies` lists them",
+			name);
+	return SL_OK;
+}
+
 sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 	uint64_t budget_bytes, struct sl_plan_report *out, struct sl_buf *plan_text)
 {
-	const char *name = policy_name != NULL ? policy_name
-			   : budget_bytes > 0  ? "belady"
-					       : "keep";
-	const struct sl_mem_policy *policy = sl_policy_find(name);
+	const struct sl_mem_policy *policy;
 	struct sl_plan plan = SL_PLAN_INIT;
 	sl_status st;
 	sl_ns begin;
 
-	if (policy == NULL)
-		return SL_FAIL(SL_E_USAGE,
-			"--policy %s is unknown; `sluice list policies` lists them",
-			name);
+	SL_TRY(sl_planner_policy(policy_name, budget_bytes, &policy));
 	*out = (struct sl_plan_report){.budget_bytes = budget_bytes};
 	snprintf(out->policy, sizeof(out->policy), "%s", policy->name);
 	fill_binding(p, out);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SESSION_PLANNER_INT_H
+#define SL_SESSION_PLANNER_INT_H
+
+#include "session/session_int.h"
+#include "sluice/memory.h"
+
+/* A trace to plan, and what is known about it. */
+struct sl_planner {
+	struct sl_session *session; /* NULL: the trace came from a file */
+	struct sl_trace trace;
+	uint64_t unbudgeted_peak;
+	struct sl_least_budget least;
+	sl_status failed;
+	char failure[1024];
+};
+
+/* By name, or the default of that budget; SL_E_USAGE. */
+SL_NODISCARD sl_status sl_planner_policy(
+	const char *name, uint64_t budget_bytes, const struct sl_mem_policy **out);
+
+#endif
