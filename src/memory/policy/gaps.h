@@ -12,25 +12,24 @@
  *
  * 1. Gaps of a value stand in the order of its uses. A persistent value has one more,
  * from its last use round the boundary to its first (wraps); one that is never used has a
- * single gap with no ends that covers the whole iteration.
+ * single gap without ends (SL_NO_ID) that covers the whole iteration.
  * 2. In the gap (from_op, to_op), ends left out, a value with another fate than KEEP need
- * not lie on the device.
- * 3. leave is the op after which the value leaves; it is from_op. arrive is the op before
- * which it comes back, at most to_op; where a gap wraps, arrive counts from the start of
- * the iteration.
+ * not lie on the device: it leaves after from_op and is back before to_op.
+ * 3. from_op < hold and arrive <= to_op; where a gap wraps, arrive counts from the start
+ * of the iteration and hold to its end.
  */
 enum sl_fate { SL_FATE_KEEP, SL_FATE_SWAP, SL_FATE_REDO };
 
 struct sl_gap {
 	uint32_t value;
-	uint32_t from_op, to_op; /* SL_NO_ID: a value without uses */
-	uint32_t arrive; /* of SWAP: its copy in is issued before this op */
-	uint32_t hold; /* of SWAP: its bytes are reused from this op on (copy out over) */
+	uint32_t from_op, to_op;
+	uint32_t hold; /* of SWAP: its bytes are reused from this op on */
+	uint32_t arrive; /* its copy in, or its redoing, is before this op */
 	uint64_t delay_ns; /* of the copy out, after from_op */
 	uint8_t fate; /* enum sl_fate */
-	uint8_t tier; /* index into sl_gaps.tiers, of SWAP */
+	uint8_t tier; /* of SWAP: index into sl_gaps.tiers */
 	bool wraps;
-	bool dirty; /* a copy out is due when it is swapped (sl_gaps_dirt) */
+	bool dirty; /* swapping it costs a copy out, too: see sl_gaps_dirt */
 };
 
 struct sl_gaps {
@@ -41,45 +40,83 @@ struct sl_gaps {
 	uint32_t n;
 	struct sl_reach tiers[SL_REACH_MAX]; /* fastest first */
 	uint32_t n_tiers;
-	uint64_t *start_ns; /* [n_ops + 1] when ops start if nothing stalls */
-	uint32_t *writer; /* [uses of x] last op that wrote the value before this use, or
-			     SL_NO_ID */
+	uint64_t
+		*start_ns; /* [n_ops + 1] when ops start; at first as if nothing stalls */
+	uint32_t *writer; /* [uses of x] the last op before this use that wrote the value,
+			     or SL_NO_ID */
 };
 
-/* All fates KEEP. */
+/* All fates KEEP. SL_E_NOMEM. */
 SL_NODISCARD sl_status sl_gaps_init(struct sl_gaps *g, const struct sl_trace *t);
-void sl_gaps_finish(struct sl_gaps *g);
-/* Copies fates and moments between two tables of one trace. */
-void sl_gaps_copy(struct sl_gaps *to, const struct sl_gaps *from);
+void sl_gaps_finish(struct sl_gaps *g); /* zeroed: fine */
 
-/* Whether v may leave the device at all. */
+/* Whether the value of a gap may leave the device and there is something to gain. */
 bool sl_gap_movable(const struct sl_gaps *g, const struct sl_gap *gap);
-/* Duration of v's copy out / in on the links of its tier. */
+/* How long its copies take on the links of its tier; 0 without tiers. */
 uint64_t sl_gap_out_ns(const struct sl_gaps *g, const struct sl_gap *gap);
 uint64_t sl_gap_in_ns(const struct sl_gaps *g, const struct sl_gap *gap);
-/* Fills in `dirty` of all gaps from the fates. */
+/* Fills in `dirty` of all gaps: whether a copy below is current at from_op, by the fates
+ * of the others. */
 void sl_gaps_dirt(struct sl_gaps *g);
+/* Fate KEEP for all, or a fate for one, with the latest arrival and no hold. */
+void sl_gaps_reset(struct sl_gaps *g);
+void sl_gap_set(struct sl_gap *gap, enum sl_fate fate);
 
 /* Bytes on the device while each op runs, workspace included, for the present fates and
- * moments; level is [n_ops]. What redoing needs besides is in `redo` [n_ops], the most
- * bytes on the device just before each op (0: nothing is done again there). */
-SL_NODISCARD sl_status sl_gaps_levels(
-	const struct sl_gaps *g, uint64_t *level, uint64_t *redo);
+ * moments, without what redoing needs for a moment; level is [n_ops + 1], the
+ * last one is work space. */
+void sl_gaps_levels(const struct sl_gaps *g, uint64_t *level);
 
 /*
- * Gives copies their moments: those out are held, those in are issued, as far from the
- * use as the channels need (booked on the time of start_ns, stretched by `slack_percent`)
- * and as `limit` bytes on the device allow.
+ * redo.c: what has to run again. Runs of a position (before an op) stand in order; a run
+ * is an op, and bears anew those of its values that are not on the device.
+ */
+struct sl_redo_run {
+	uint32_t before_op;
+	uint32_t op;
+	uint32_t first_birth, n_births;
+};
+struct sl_redo_birth {
+	uint32_t value;
+	uint32_t last_run; /* of the position that touches it */
+	bool temporary; /* gone after last_run; else it stays until its next use */
+	bool later; /* temporary, but it has uses later on */
+};
+struct sl_redo {
+	struct sl_redo_run *runs;
+	struct sl_redo_birth *births;
+	uint32_t n_runs, n_births;
+	size_t cap_runs, cap_births;
+	uint64_t ns; /* all runs */
+};
+struct sl_redoer;
+/* level (borrowed, [n_ops + 1], kept up to date) and limit: nothing is redone that needs
+ * more bytes at a time; what is redone for another value before its own gap ends stays if
+ * there is room for it. level NULL: for prices alone. */
+SL_NODISCARD sl_status sl_redoer_create(
+	struct sl_gaps *g, uint64_t *level, uint64_t limit, struct sl_redoer **out);
+void sl_redoer_destroy(struct sl_redoer *r);
+/* The runs that the REDO fates ask for. Gaps that cannot be redone, given the other
+ * fates, get SWAP (KEEP without a tier) first. Borrowed from r until its next call. */
+SL_NODISCARD sl_status sl_redoer_resolve(struct sl_redoer *r, const struct sl_redo **out);
+/* How long redoing one gap would take, given the other fates; UINT64_MAX: impossible. */
+SL_NODISCARD sl_status sl_redoer_price(
+	struct sl_redoer *r, struct sl_gap *gap, uint64_t *out_ns);
+
+/*
+ * book.c: gives copies their moments. Those out are held, those in are issued as far from
+ * the use as the channels need (booked on start_ns, stretched by slack_percent) and as
+ * `limit` bytes on the device allow. SL_E_NOMEM.
  */
 SL_NODISCARD sl_status sl_gaps_book(
 	struct sl_gaps *g, uint64_t limit, unsigned slack_percent);
 
 /*
- * The plan for the present fates and moments. *out_height is the arena it needs; above
- * `budget` the plan is left empty and the status is SL_OK. Fates that cannot be (a redo
- * whose inputs are gone, a tier that is full) are changed to ones that can.
+ * lower.c: the plan for the present fates and moments; redo as resolved for them, NULL:
+ * none. *out_height is the arena it needs; above `budget` out is left empty and the
+ * status is SL_OK. SL_E_INFEASIBLE if the tiers cannot hold what leaves.
  */
-SL_NODISCARD sl_status sl_gaps_lower(struct sl_gaps *g, uint64_t budget,
-	const char *policy, struct sl_plan *out, uint64_t *out_height);
+SL_NODISCARD sl_status sl_gaps_lower(struct sl_gaps *g, const struct sl_redo *redo,
+	uint64_t budget, const char *policy, struct sl_plan *out, uint64_t *out_height);
 
 #endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When copies start: TENSILE's earliest gap for those out and latest gap for those in, on
+ * channels that are booked one copy after the other, with the bytes held meanwhile.
+ *
+ * A copy out begins when its value's use is over; its bytes are kept from others until
+ * the copy should have ended. A copy in is asked to begin as late as lets all later ones
+ * be in time; then, nearest deadline first, it is moved up to that moment as far as bytes
+ * allow.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "memory/place.h"
+#include "memory/policy/gaps.h"
+
+struct booker {
+	struct sl_gaps *g;
+	uint64_t limit;
+	unsigned slack_percent;
+	uint64_t *level;
+	struct sl_gap **swaps;
+	uint32_t *wish; /* [swaps] op before which the copy in should be issued */
+	size_t n;
+};
+
+/* Those that wrap arrive in the next iteration and leave at the end of this one. */
+static int by_leave(const void *a, const void *b)
+{
+	const struct sl_gap *x = *(struct sl_gap *const *)a;
+	const struct sl_gap *y = *(struct sl_gap *const *)b;
+
+	if (x->from_op != y->from_op)
+		return x->from_op < y->from_op ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static int by_deadline(const void *a, const void *b)
+{
+	const struct sl_gap *x = *(struct sl_gap *const *)a;
+	const struct sl_gap *y = *(struct sl_gap *const *)b;
+
+	if (x->to_op != y->to_op)
+		return x->to_op < y->to_op ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* The first op that starts at or after a time; n_ops: none. */
+static uint32_t op_at(const struct sl_gaps *g, uint64_t ns)
+{
+	uint32_t lo = 0, hi = g->t->n_ops;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (g->start_ns[mid] < ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint64_t room(const struct booker *b, const struct sl_gap *gap)
+{
+	return sl_room_value(&b->g->t->values[gap->value]);
+}
+
+static bool hold(struct booker *b, uint32_t op, uint64_t bytes)
+{
+	if (b->level[op] + bytes > b->limit)
+		return false;
+	b->level[op] += bytes;
+	return true;
+}
+
+static void book_out(struct booker *b)
+{
+	uint64_t free_ns[SL_REACH_MAX] = {0};
+
+	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_leave);
+	for (size_t i = 0; i < b->n; i++) {
+		struct sl_gap *gap = b->swaps[i];
+		uint64_t end = b->g->start_ns[gap->from_op] +
+			       b->g->t->ops[gap->from_op].dur_ns + gap->delay_ns;
+		uint32_t last = gap->wraps ? b->g->t->n_ops : gap->arrive, until;
+
+		if (!gap->dirty)
+			continue;
+		if (end < free_ns[gap->tier])
+			end = free_ns[gap->tier];
+		end += sl_gap_out_ns(b->g, gap);
+		free_ns[gap->tier] = end;
+		until = op_at(b->g, end);
+		while (gap->hold < until && gap->hold < last &&
+			hold(b, gap->hold, room(b, gap)))
+			gap->hold++;
+	}
+}
+
+static void wish_in(struct booker *b)
+{
+	uint64_t free_ns[SL_REACH_MAX];
+
+	for (size_t k = 0; k < SL_REACH_MAX; k++)
+		free_ns[k] = UINT64_MAX;
+	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_deadline);
+	for (size_t i = b->n; i > 0; i--) {
+		struct sl_gap *gap = b->swaps[i - 1];
+		uint64_t end = b->g->start_ns[gap->to_op];
+		uint64_t ns = sl_gap_in_ns(b->g, gap);
+		uint32_t op;
+
+		ns += ns / 100 * b->slack_percent;
+		if (end > free_ns[gap->tier])
+			end = free_ns[gap->tier];
+		end = end > ns ? end - ns : 0;
+		free_ns[gap->tier] = end;
+		/* Issued before an op that starts no later than the copy. */
+		op = op_at(b->g, end);
+		if (op > 0 && (op == b->g->t->n_ops || b->g->start_ns[op] > end))
+			op--;
+		b->wish[i - 1] = op;
+	}
+}
+
+static void book_in(struct booker *b)
+{
+	wish_in(b);
+	for (size_t i = 0; i < b->n; i++) {
+		struct sl_gap *gap = b->swaps[i];
+		uint32_t first = gap->wraps ? 0 : gap->hold;
+
+		while (gap->arrive > first && gap->arrive > b->wish[i] &&
+			hold(b, gap->arrive - 1, room(b, gap)))
+			gap->arrive--;
+	}
+}
+
+sl_status sl_gaps_book(struct sl_gaps *g, uint64_t limit, unsigned slack_percent)
+{
+	struct booker b = {.g = g, .limit = limit, .slack_percent = slack_percent};
+	sl_status st = SL_OK;
+
+	b.level = sl_calloc((size_t)g->t->n_ops + 1, sizeof(*b.level));
+	b.swaps = sl_calloc((size_t)g->n + 1, sizeof(struct sl_gap *));
+	b.wish = sl_calloc((size_t)g->n + 1, sizeof(*b.wish));
+	if (!b.level || !b.swaps || !b.wish) {
+		st = SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+		goto out;
+	}
+	sl_gaps_dirt(g);
+	for (uint32_t i = 0; i < g->n; i++) {
+		struct sl_gap *gap = &g->gaps[i];
+
+		if (gap->fate != SL_FATE_SWAP || gap->from_op == SL_NO_ID)
+			continue;
+		sl_gap_set(gap, SL_FATE_SWAP);
+		b.swaps[b.n++] = gap;
+	}
+	sl_gaps_levels(g, b.level);
+	book_out(&b);
+	book_in(&b);
+out:
+	sl_free(b.level);
+	sl_free(b.swaps);
+	sl_free(b.wish);
+	return st;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which gaps to use so that no op has more than `limit` bytes on the device, at the least
+ * cost. A sweep over the ops takes, wherever there is too much, the gap that relieves
+ * most byte-ops of excess per nanosecond of cost; a second pass gives back what turned
+ * out not to be needed, dearest first.
+ *
+ * Swapping costs its time on the link times `link_price`: 0 where copies hide behind
+ * compute, 1 where every copied byte is waited for, between them where the link is the
+ * scarcer the higher. Redoing costs its runs. With equal prices for all bytes this is
+ * Belady's farthest next use.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "memory/place.h"
+#include "memory/policy/choose.h"
+
+#define WORSE_AGAIN 1.05 /* a cost that grew by more goes back into the heap */
+
+struct candidate {
+	double score;
+	uint32_t gap;
+};
+
+struct chooser {
+	struct sl_gaps *g;
+	const struct sl_choice *how;
+	struct sl_redoer *redoer;
+	uint64_t *level;
+	uint32_t *excess; /* [n_ops + 1] ops before this one with too much */
+	int64_t *off; /* [n_ops + 1] differences of what chosen gaps take off */
+	uint32_t *order; /* gaps by the op at which they open */
+	uint32_t *open_first; /* [n_ops + 2] into order */
+	struct candidate *heap;
+	size_t n_heap;
+};
+
+static void sift_up(struct candidate *heap, size_t i)
+{
+	while (i > 0 && heap[(i - 1) / 2].score < heap[i].score) {
+		struct candidate c = heap[i];
+
+		heap[i] = heap[(i - 1) / 2];
+		heap[(i - 1) / 2] = c;
+		i = (i - 1) / 2;
+	}
+}
+
+static void push(struct chooser *c, struct candidate x)
+{
+	c->heap[c->n_heap] = x;
+	sift_up(c->heap, c->n_heap++);
+}
+
+static struct candidate pop(struct chooser *c)
+{
+	struct candidate top = c->heap[0], *heap = c->heap;
+	size_t i = 0;
+
+	heap[0] = heap[--c->n_heap];
+	for (;;) {
+		size_t best = i, l = 2 * i + 1;
+
+		if (l < c->n_heap && heap[l].score > heap[best].score)
+			best = l;
+		if (l + 1 < c->n_heap && heap[l + 1].score > heap[best].score)
+			best = l + 1;
+		if (best == i)
+			return top;
+		struct candidate x = heap[i];
+		heap[i] = heap[best];
+		heap[best] = x;
+		i = best;
+	}
+}
+
+static uint64_t room(const struct chooser *c, const struct sl_gap *gap)
+{
+	return sl_room_value(&c->g->t->values[gap->value]);
+}
+
+static uint32_t excess_between(const struct chooser *c, uint32_t from, uint32_t to)
+{
+	return from < to ? c->excess[to] - c->excess[from] : 0;
+}
+
+/* Ops with too much that the gap covers. */
+static uint32_t covered(const struct chooser *c, const struct sl_gap *gap)
+{
+	uint32_t n = c->g->t->n_ops;
+
+	if (gap->from_op == SL_NO_ID)
+		return c->excess[n];
+	if (gap->wraps)
+		return excess_between(c, 0, gap->to_op) +
+		       excess_between(c, gap->from_op + 1, n);
+	return excess_between(c, gap->from_op + 1, gap->to_op);
+}
+
+static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
+{
+	uint64_t ns = sl_gap_in_ns(c->g, gap);
+
+	if (c->g->n_tiers == 0 || (gap->wraps && !c->how->cross))
+		return -1;
+	if (gap->from_op == SL_NO_ID)
+		return 1;
+	/* A second copy of what is below already costs its way in alone. */
+	ns += gap->dirty ? sl_gap_out_ns(c->g, gap) : 0;
+	return 1 + c->how->link_price * (double)ns;
+}
+
+/* The cheaper fate and its cost; KEEP if there is none. */
+static sl_status appraise(
+	struct chooser *c, struct sl_gap *gap, enum sl_fate *fate, double *cost)
+{
+	uint64_t redo_ns = UINT64_MAX;
+	double swap = swap_cost(c, gap);
+
+	*fate = SL_FATE_KEEP;
+	if (swap >= 0) {
+		*fate = SL_FATE_SWAP;
+		*cost = swap;
+	}
+	if (!c->how->redo || gap->wraps)
+		return SL_OK;
+	SL_TRY(sl_redoer_price(c->redoer, gap, &redo_ns));
+	if (redo_ns != UINT64_MAX && (*fate == SL_FATE_KEEP || (double)redo_ns < swap)) {
+		*fate = SL_FATE_REDO;
+		*cost = 1 + (double)redo_ns;
+	}
+	return SL_OK;
+}
+
+static double score(const struct chooser *c, const struct sl_gap *gap, double cost)
+{
+	return (double)room(c, gap) * covered(c, gap) / cost;
+}
+
+static sl_status open_gaps(struct chooser *c, uint32_t op)
+{
+	for (uint32_t k = c->open_first[op]; k < c->open_first[op + 1]; k++) {
+		uint32_t i = c->order[k];
+		struct sl_gap *gap = &c->g->gaps[i];
+		enum sl_fate fate;
+		double cost = 0;
+
+		if (gap->fate != SL_FATE_KEEP || covered(c, gap) == 0)
+			continue;
+		SL_TRY(appraise(c, gap, &fate, &cost));
+		if (fate != SL_FATE_KEEP)
+			push(c, (struct candidate){score(c, gap, cost), i});
+	}
+	return SL_OK;
+}
+
+static void take_off(struct chooser *c, uint32_t from, uint32_t to, uint64_t bytes)
+{
+	if (from < to) {
+		c->off[from] += (int64_t)bytes;
+		c->off[to] -= (int64_t)bytes;
+	}
+}
+
+static void apply(struct chooser *c, struct sl_gap *gap, enum sl_fate fate)
+{
+	uint32_t n = c->g->t->n_ops;
+
+	sl_gap_set(gap, fate);
+	if (gap->from_op == SL_NO_ID) {
+		take_off(c, 0, n, room(c, gap));
+	} else if (gap->wraps) {
+		take_off(c, 0, gap->to_op, room(c, gap));
+		take_off(c, gap->from_op + 1, n, room(c, gap));
+	} else {
+		take_off(c, gap->from_op + 1, gap->to_op, room(c, gap));
+	}
+}
+
+static bool covers(const struct sl_gap *gap, uint32_t op)
+{
+	if (gap->from_op == SL_NO_ID)
+		return true;
+	if (gap->wraps)
+		return op < gap->to_op || op > gap->from_op;
+	return op > gap->from_op && op < gap->to_op;
+}
+
+/* Chooses one more gap that covers op; *taken is 0 if none is left. */
+static sl_status choose_one(struct chooser *c, uint32_t op, uint64_t *taken)
+{
+	*taken = 0;
+	while (c->n_heap > 0 && *taken == 0) {
+		struct candidate x = pop(c);
+		struct sl_gap *gap = &c->g->gaps[x.gap];
+		enum sl_fate fate;
+		double cost = 0, now;
+
+		if (gap->fate != SL_FATE_KEEP || !covers(gap, op))
+			continue;
+		/* Prices of redoing rise as inputs leave. */
+		SL_TRY(appraise(c, gap, &fate, &cost));
+		if (fate == SL_FATE_KEEP)
+			continue;
+		now = score(c, gap, cost);
+		if (now * WORSE_AGAIN < x.score) {
+			push(c, (struct candidate){now, x.gap});
+			continue;
+		}
+		apply(c, gap, fate);
+		*taken = room(c, gap);
+	}
+	return SL_OK;
+}
+
+static sl_status sweep(struct chooser *c, bool *enough)
+{
+	int64_t off = 0;
+
+	*enough = true;
+	SL_TRY(open_gaps(c, 0));
+	for (uint32_t op = 0; op < c->g->t->n_ops; op++) {
+		uint64_t level, taken = 1;
+
+		if (op > 0)
+			SL_TRY(open_gaps(c, op));
+		off += c->off[op];
+		level = c->level[op] - (uint64_t)off;
+		while (level > c->how->limit && taken > 0) {
+			int64_t before = c->off[op];
+
+			SL_TRY(choose_one(c, op, &taken));
+			/* Gaps that opened earlier count from here on. */
+			if (taken > 0 && c->off[op] == before)
+				off += (int64_t)taken;
+			else
+				off += c->off[op] - before;
+			level -= taken;
+		}
+		*enough = *enough && level <= c->how->limit;
+	}
+	return SL_OK;
+}
+
+struct chosen {
+	double cost;
+	uint32_t gap;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct chosen *x = a, *y = b;
+
+	if (x->cost != y->cost)
+		return x->cost > y->cost ? -1 : 1;
+	return x->gap < y->gap ? -1 : x->gap > y->gap;
+}
+
+static bool fits(const struct chooser *c, uint32_t from, uint32_t to, uint64_t bytes)
+{
+	for (uint32_t i = from; i < to; i++) {
+		if (c->level[i] + bytes > c->how->limit)
+			return false;
+	}
+	return true;
+}
+
+static void put_back(struct chooser *c, uint32_t from, uint32_t to, uint64_t bytes)
+{
+	for (uint32_t i = from; i < to; i++)
+		c->level[i] += bytes;
+}
+
+static void give_back(struct chooser *c, struct sl_gap *gap)
+{
+	uint32_t n = c->g->t->n_ops;
+	uint32_t from = gap->from_op == SL_NO_ID ? 0 : gap->from_op + 1;
+	uint32_t to = gap->wraps ? n : gap->to_op;
+	uint32_t head = gap->wraps && gap->from_op != SL_NO_ID ? gap->to_op : 0;
+	uint64_t bytes = room(c, gap);
+
+	if (!fits(c, 0, head, bytes) || !fits(c, from, to, bytes))
+		return;
+	put_back(c, 0, head, bytes);
+	put_back(c, from, to, bytes);
+	sl_gap_set(gap, SL_FATE_KEEP);
+}
+
+static sl_status give_back_unneeded(struct chooser *c)
+{
+	struct chosen *list = sl_calloc((size_t)c->g->n + 1, sizeof(*list));
+	size_t n = 0;
+	sl_status st = SL_OK;
+
+	if (!list)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	sl_gaps_dirt(c->g);
+	sl_gaps_levels(c->g, c->level);
+	for (uint32_t i = 0; i < c->g->n; i++) {
+		struct sl_gap *gap = &c->g->gaps[i];
+		uint64_t ns = 0;
+
+		if (gap->fate == SL_FATE_KEEP)
+			continue;
+		if (gap->fate == SL_FATE_REDO)
+			SL_TRY_OUT(sl_redoer_price(c->redoer, gap, &ns));
+		list[n++] = (struct chosen){
+			gap->fate == SL_FATE_REDO ? (double)ns : swap_cost(c, gap), i};
+	}
+	qsort(list, n, sizeof(*list), by_cost);
+	for (size_t i = 0; i < n; i++)
+		give_back(c, &c->g->gaps[list[i].gap]);
+out:
+	sl_free(list);
+	return st;
+}
+
+/* A gap opens after its first end; one round the boundary also at the start. */
+static void count_opening(struct chooser *c, const struct sl_gap *gap, uint32_t shift)
+{
+	if (gap->wraps)
+		c->open_first[shift]++;
+	if (gap->from_op != SL_NO_ID && gap->from_op + 1 < c->g->t->n_ops)
+		c->open_first[gap->from_op + 1 + shift]++;
+}
+
+static void list_opening(struct chooser *c, uint32_t i)
+{
+	const struct sl_gap *gap = &c->g->gaps[i];
+
+	if (gap->wraps)
+		c->order[c->open_first[1]++] = i;
+	if (gap->from_op != SL_NO_ID && gap->from_op + 1 < c->g->t->n_ops)
+		c->order[c->open_first[gap->from_op + 2]++] = i;
+}
+
+static void list_gaps(struct chooser *c)
+{
+	for (uint32_t i = 0; i < c->g->n; i++) {
+		if (sl_gap_movable(c->g, &c->g->gaps[i]))
+			count_opening(c, &c->g->gaps[i], 2);
+	}
+	for (uint32_t i = 2; i < c->g->t->n_ops + 3; i++)
+		c->open_first[i] += c->open_first[i - 1];
+	for (uint32_t i = 0; i < c->g->n; i++) {
+		if (sl_gap_movable(c->g, &c->g->gaps[i]))
+			list_opening(c, i);
+	}
+}
+
+static sl_status begin(struct chooser *c)
+{
+	size_t ops = (size_t)c->g->t->n_ops + 3, gaps = (size_t)c->g->n + 1;
+
+	c->level = sl_calloc(ops, sizeof(*c->level));
+	c->excess = sl_calloc(ops, sizeof(*c->excess));
+	c->off = sl_calloc(ops, sizeof(*c->off));
+	c->order = sl_calloc(2 * gaps, sizeof(*c->order));
+	c->open_first = sl_calloc(ops + 1, sizeof(*c->open_first));
+	c->heap = sl_calloc(2 * gaps, sizeof(*c->heap));
+	if (!c->level || !c->excess || !c->off || !c->order || !c->open_first || !c->heap)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	SL_TRY(sl_redoer_create(c->g, NULL, 0, &c->redoer));
+	sl_gaps_reset(c->g);
+	sl_gaps_dirt(c->g);
+	sl_gaps_levels(c->g, c->level);
+	for (uint32_t i = 0; i < c->g->t->n_ops; i++)
+		c->excess[i + 1] = c->excess[i] + (c->level[i] > c->how->limit);
+	list_gaps(c);
+	return SL_OK;
+}
+
+sl_status sl_gaps_choose(struct sl_gaps *g, const struct sl_choice *how, bool *enough)
+{
+	struct chooser c = {.g = g, .how = how};
+	sl_status st = SL_OK;
+
+	SL_TRY_OUT(begin(&c));
+	SL_TRY_OUT(sweep(&c, enough));
+	SL_TRY_OUT(give_back_unneeded(&c));
+out:
+	sl_redoer_destroy(c.redoer);
+	sl_free(c.level);
+	sl_free(c.excess);
+	sl_free(c.off);
+	sl_free(c.order);
+	sl_free(c.open_first);
+	sl_free(c.heap);
+	return st;
+}

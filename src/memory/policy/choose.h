@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_MEMORY_POLICY_CHOOSE_H
+#define SL_MEMORY_POLICY_CHOOSE_H
+
+#include "memory/policy/gaps.h"
+
+struct sl_choice {
+	uint64_t limit; /* most bytes on the device while an op runs */
+	double link_price; /* ns that a ns of copying is taken to cost; at least 0 */
+	bool redo; /* recomputation is allowed */
+	bool cross; /* values may be away over the boundary */
+};
+
+/* Sets the fates of all gaps. *enough: every op is within the limit. SL_E_NOMEM. */
+SL_NODISCARD sl_status sl_gaps_choose(
+	struct sl_gaps *g, const struct sl_choice *how, bool *enough);
+
+#endif
