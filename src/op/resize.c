@@ -3,7 +3,8 @@
  * Bilinear resizing of x [N, C, H, W] to [N, C, size] and its gradient (PyTorch, without
  * smoothing). Output i lies at (i + 0.5) in / out - 0.5 of the input, at least 0; with
  * align_corners at i (in - 1) / (out - 1). The two inputs around it count by distance;
- * beyond the last pixel there is only that one.
+ * beyond the last pixel there is only that one. What has no weight is not read: no NaN
+ * comes from it.
  *
  * Linear in x, so the gradient's gradient is resize again. A plane's gradients are added
  * in double in row-major order of dy.
@@ -30,7 +31,7 @@ static struct between between(
 	at = at > 0 && unit > 0 ? at : 0;
 	unit = unit > 0 ? unit : 1;
 	int64_t low = at / unit;
-	double weight = (double)(at % unit) / (double)unit;
+	double weight = low < in - 1 ? (double)(at % unit) / (double)unit : 0;
 	return (struct between){
 		.at = {low, low + (low < in - 1)}, .weight = {1 - weight, weight}};
 }
@@ -116,9 +117,11 @@ static sl_status ref(const struct sl_call *c)
 		struct between h = between(c->node->attr, 0, w.index[2], x->dim[2]);
 		struct between v = between(c->node->attr, 1, w.index[3], x->dim[3]);
 		double sum = 0;
-		for (int k = 0; k < 4; k++)
-			sum += h.weight[k / 2] * v.weight[k % 2] *
-			       sl_in(c, 0, (x0 + h.at[k / 2]) * x->dim[3] + v.at[k % 2]);
+		for (int k = 0; k < 4; k++) {
+			double weight = h.weight[k / 2] * v.weight[k % 2];
+			int64_t at = (x0 + h.at[k / 2]) * x->dim[3] + v.at[k % 2];
+			sum += weight > 0 ? weight * sl_in(c, 0, at) : 0;
+		}
 		sl_put(c, 0, w.i, sum);
 	}
 	return SL_OK;
@@ -147,9 +150,9 @@ static sl_status dx_ref(const struct sl_call *c)
 				between(&a->resize, 0, at / a->resize.size[1], x->dim[2]);
 			struct between v =
 				between(&a->resize, 1, at % a->resize.size[1], x->dim[3]);
+			double weight = h.weight[kh] * v.weight[kw];
 			plane[h.at[kh] * x->dim[3] + v.at[kw]] +=
-				h.weight[kh] * v.weight[kw] *
-				sl_in(c, 0, p * size_y + at);
+				weight > 0 ? weight * sl_in(c, 0, p * size_y + at) : 0;
 		}
 		for (int64_t i = 0; i < size; i++)
 			sl_put(c, 0, p * size + i, plane[i]);
