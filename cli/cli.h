@@ -24,6 +24,7 @@ struct cli_args {
 	const char *input; /* --input */
 	const char *device;
 	const char *schedule;
+	const char *replan; /* on, off, drift=X */
 	const char *dtype;
 	int64_t threads;
 	const char *disk; /* DIR[:SIZE] */

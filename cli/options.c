@@ -72,6 +72,8 @@ static const struct cli_option memory_rows[] = {
 	ROW("policy", "NAME", TEXT, config.policy, "see `sluice list policies`"),
 	ROW("costs", "NAME|FILE", TEXT, config.costs,
 		"cost book, see `sluice list costs` (default: $SLUICE_COSTS, else cpu)"),
+	ROW("replan", "on|off|drift=X", TEXT, replan,
+		"plan again when measured times drift so far (default: drift=0.3)"),
 	ROW("plan", "FILE", TEXT, config.plan_path, "run this stored plan"),
 	ROW("device", "NAME", TEXT, device, "cpu"),
 };
@@ -301,6 +303,27 @@ static sl_status settle_schedule(struct cli_args *args)
 	return SL_OK;
 }
 
+/* on, off, drift=X */
+static sl_status settle_replan(struct cli_args *args)
+{
+	const char *text = args->replan;
+	double drift = 0;
+
+	if (text == NULL || strcmp(text, "on") == 0)
+		return SL_OK;
+	args->config.no_replan = strcmp(text, "off") == 0;
+	if (args->config.no_replan)
+		return SL_OK;
+	if (strncmp(text, "drift=", 6) != 0 || sl_f64_parse(text + 6, &drift) != SL_OK ||
+		!(drift > 0) || drift > REAL_MAX)
+		return SL_FAIL(SL_E_USAGE,
+			"--replan %s: there are on, off and drift=X with X above zero, "
+			"such as drift=0.3",
+			text);
+	args->config.replan_drift = drift;
+	return SL_OK;
+}
+
 static sl_status settle_duplex(struct cli_args *args)
 {
 	if (args->duplex == NULL || strcmp(args->duplex, "full") == 0)
@@ -327,6 +350,7 @@ sl_status cli_settle(struct cli_args *args)
 	SL_TRY(settle_disk(args));
 	SL_TRY(settle_schedule(args));
 	SL_TRY(settle_duplex(args));
+	SL_TRY(settle_replan(args));
 	SL_TRY(must_be("device", args->device, "cpu"));
 	SL_TRY(must_be("dtype", args->dtype, "f32"));
 	c->threads = (int)args->threads;
