@@ -22,7 +22,6 @@ struct cli_args {
 	bool json, help, quiet, pareto, bash, man;
 	const char *output; /* -o */
 	const char *input; /* --input */
-	const char *device;
 	const char *schedule;
 	const char *replan; /* on, off, drift=X */
 	const char *dtype;

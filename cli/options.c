@@ -75,7 +75,8 @@ static const struct cli_option memory_rows[] = {
 	ROW("replan", "on|off|drift=X", TEXT, replan,
 		"plan again when measured times drift so far (default: drift=0.3)"),
 	ROW("plan", "FILE", TEXT, config.plan_path, "run this stored plan"),
-	ROW("device", "NAME", TEXT, device, "cpu"),
+	ROW("device", "NAME", TEXT, config.device,
+		"see `sluice list devices` (default: cpu)"),
 };
 const struct cli_options cli_memory_options = ROWS(memory_rows);
 
@@ -343,6 +344,23 @@ static sl_status must_be(const char *option, const char *given, const char *only
 		given, only);
 }
 
+static sl_status check_device(const char *name)
+{
+	const char *known = "cpu";
+
+	for (size_t i = 0; name != NULL && known != NULL; i++) {
+		known = sl_device_name_at(i, NULL);
+		if (known != NULL && strcmp(name, known) == 0)
+			return SL_OK;
+	}
+	return name == NULL
+		       ? SL_OK
+		       : SL_FAIL(SL_E_USAGE,
+				 "--device %s is unknown; `sluice list devices` lists "
+				 "them",
+				 name);
+}
+
 sl_status cli_settle(struct cli_args *args)
 {
 	struct sl_session_config *c = &args->config;
@@ -351,7 +369,7 @@ sl_status cli_settle(struct cli_args *args)
 	SL_TRY(settle_schedule(args));
 	SL_TRY(settle_duplex(args));
 	SL_TRY(settle_replan(args));
-	SL_TRY(must_be("device", args->device, "cpu"));
+	SL_TRY(check_device(c->device));
 	SL_TRY(must_be("dtype", args->dtype, "f32"));
 	c->threads = (int)args->threads;
 	if (c->steps > 0 && c->epochs > 0)

@@ -36,6 +36,8 @@ struct sl_session_config {
 	const char
 		*freeze; /* parameters whose name begins so are not trained; NULL: none */
 
+	const char *device; /* of sl_device_name_at(); NULL: cpu. With sim, iter_ms and
+			     stall_ms are virtual: durations and rates of the trace */
 	uint64_t budget_bytes; /* hard cap of device memory; 0: none */
 	uint64_t host_bytes; /* host tier; 0: none */
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */

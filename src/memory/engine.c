@@ -69,7 +69,9 @@ static sl_status arrive(struct sl_engine *e, uint32_t v)
 
 static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_t v)
 {
-	struct sl_copy c = {.value = v, .bytes = e->pair.trace->values[v].bytes};
+	struct sl_copy c = {.value = v,
+		.bytes = e->pair.trace->values[v].bytes,
+		.delay_ns = a->delay_ns};
 
 	SL_TRY(arrive(e, v));
 	c.from = device_range(e, v, e->pair.now.at[v]);
@@ -83,8 +85,10 @@ static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_
 
 static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t v)
 {
-	struct sl_copy c = {
-		.value = v, .in = true, .bytes = e->pair.trace->values[v].bytes};
+	struct sl_copy c = {.value = v,
+		.in = true,
+		.bytes = e->pair.trace->values[v].bytes,
+		.delay_ns = a->delay_ns};
 
 	SL_TRY(sl_residency_in_begin(&e->pair.now, v, a->tier - 1, a->offset));
 	c.from = tier_range(
@@ -148,6 +152,8 @@ static sl_status act_move(struct sl_engine *e, const struct sl_action *a, uint32
 	sl_engine_publish(e, v, to.at);
 	sl_engine_note_peak(e, &to);
 	e->stats.move_bytes += to.len;
+	if (e->opts.watch)
+		e->opts.watch->move(e->opts.watch->ctx, to.len);
 	sl_event_emit(e->opts.events, SL_EV_MOVE, v, to.len);
 	return SL_OK;
 }

@@ -22,6 +22,27 @@
  */
 struct sl_engine;
 
+/* A copy that was issued: number 1, 2, ... of its channel. */
+struct sl_engine_issue {
+	uint32_t channel;
+	bool in;
+	uint64_t number;
+	uint64_t bytes, delay_ns;
+	const uint64_t *after; /* [n_channels] it waits for this number; 0: for none */
+	uint32_t n_channels;
+};
+
+/*
+ * Hears what the compute thread does, in an order that no timing changes: whether a copy
+ * is over already makes no difference. For books of virtual time. Slots may not be NULL.
+ */
+struct sl_engine_watch {
+	void *ctx;
+	void (*issue)(void *ctx, const struct sl_engine_issue *copy);
+	void (*wait)(void *ctx, uint32_t channel, uint64_t number);
+	void (*move)(void *ctx, uint64_t bytes);
+};
+
 struct sl_engine_opts {
 	uint8_t *arena; /* borrowed; budget bytes, 4096-aligned */
 	uint64_t arena_bytes;
@@ -40,6 +61,7 @@ struct sl_engine_opts {
 	 * bytes are. NULL: plans that recompute are not adopted. */
 	sl_status (*again)(void *ctx, uint32_t op);
 	void *again_ctx;
+	const struct sl_engine_watch *watch; /* borrowed; NULL: nobody */
 	bool poison; /* tests: freed device bytes are filled with 0xAB */
 	/* tests: called on the copy thread before each copy, to delay it; may be NULL */
 	void (*delay)(void *ctx, uint32_t value);

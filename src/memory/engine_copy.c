@@ -154,12 +154,18 @@ static bool conflicts(const struct sl_copy *earlier, const struct sl_range *r, b
 	       (write && sl_range_overlap(&earlier->from, r));
 }
 
-/* The last pending number of ch that must be done before r may be read or written; 0:
- * none. */
+/* Copies up to this number are no longer looked at. Who watches is told of all of the
+ * step, whatever is over already; the ring has them. */
+static uint64_t looked_past(const struct sl_channel *ch)
+{
+	return ch->e && ch->e->opts.watch ? ch->before_step : ch->seen;
+}
+
+/* The last number of ch that must be done before r may be read or written; 0: none. */
 static uint64_t last_conflict(
 	const struct sl_channel *ch, const struct sl_range *r, bool write)
 {
-	for (uint64_t n = ch->issued; n > ch->seen; n--) {
+	for (uint64_t n = ch->issued; n > looked_past(ch); n--) {
 		if (conflicts(&ch->ring[n & ch->mask], r, write))
 			return n;
 	}
@@ -182,7 +188,7 @@ void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy
 		const struct sl_channel *other = &e->channels[i];
 
 		slot->after[i] = 0;
-		if (other != ch && other->issued != other->seen)
+		if (other != ch && other->issued != looked_past(other))
 			slot->after[i] = later(last_conflict(other, &c->from, false),
 				last_conflict(other, &c->to, true));
 	}
@@ -191,6 +197,15 @@ void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy
 	else
 		e->stats.swap_out_bytes += c->bytes;
 	e->pending++;
+	if (e->opts.watch)
+		e->opts.watch->issue(
+			e->opts.watch->ctx, &(struct sl_engine_issue){.channel = channel,
+						    .in = c->in,
+						    .number = ch->issued + 1,
+						    .bytes = c->bytes,
+						    .delay_ns = c->delay_ns,
+						    .after = slot->after,
+						    .n_channels = e->n_channels});
 	pthread_mutex_lock(&e->lock);
 	ch->issued++;
 	pthread_cond_broadcast(&e->changed);
@@ -241,13 +256,15 @@ static sl_status wait_number(struct sl_engine *e, const struct sl_channel *ch, u
 
 sl_status sl_engine_wait_range(struct sl_engine *e, const struct sl_range *r, bool write)
 {
-	if (SL_LIKELY(e->pending == 0))
+	if (SL_LIKELY(e->pending == 0 && !e->opts.watch))
 		return sl_engine_look(e);
 	SL_TRY(sl_engine_look(e));
 	for (uint32_t i = 0; i < e->n_channels; i++) {
 		const struct sl_channel *ch = &e->channels[i];
 		uint64_t n = last_conflict(ch, r, write);
 
+		if (n > 0 && e->opts.watch)
+			e->opts.watch->wait(e->opts.watch->ctx, i, n);
 		if (n > 0)
 			SL_TRY(wait_number(e, ch, n));
 	}
@@ -256,7 +273,11 @@ sl_status sl_engine_wait_range(struct sl_engine *e, const struct sl_range *r, bo
 
 sl_status sl_engine_wait_all(struct sl_engine *e)
 {
-	for (uint32_t i = 0; i < e->n_channels; i++)
-		SL_TRY(wait_number(e, &e->channels[i], e->channels[i].issued));
+	for (uint32_t i = 0; i < e->n_channels; i++) {
+		struct sl_channel *ch = &e->channels[i];
+
+		SL_TRY(wait_number(e, ch, ch->issued));
+		ch->before_step = ch->issued;
+	}
 	return sl_engine_look(e);
 }

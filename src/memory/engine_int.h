@@ -38,7 +38,7 @@ struct sl_copy {
 	uint32_t value;
 	bool in; /* tier to device; else device to tier */
 	struct sl_range from, to;
-	uint64_t bytes;
+	uint64_t bytes, delay_ns;
 	uint64_t after[SL_ENGINE_MAX_CHANNELS]; /* per channel: this number must be done;
 						   0: none */
 };
@@ -53,6 +53,7 @@ struct sl_channel {
 	uint64_t issued;
 	uint64_t done; /* under lock */
 	uint64_t seen; /* done, as the compute thread saw it last */
+	uint64_t before_step; /* issued before this step */
 };
 
 enum sl_touch_flags {

@@ -250,7 +250,17 @@ static sl_status again(void *ctx, uint32_t op)
 {
 	const struct sl_machine *m = ctx;
 
+	if (m->virtual != NULL)
+		sl_virtual_op(m->virtual, op);
 	return sl_exec_again(m->running, op, sl_engine_workspace(m->engine, op));
+}
+
+static sl_status open_device(struct sl_machine *m, const struct sl_session_config *config)
+{
+	const char *name = config->device != NULL ? config->device : "cpu";
+
+	SL_TRY(sl_device_create(name, &m->device));
+	return strcmp(name, "sim") == 0 ? sl_virtual_create(&m->virtual) : SL_OK;
 }
 
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
@@ -262,7 +272,7 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 	sl_kernel_set_width(width);
 	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));
 	SL_TRY(open_tiers(m));
-	SL_TRY(sl_device_create("cpu", &m->device));
+	SL_TRY(open_device(m, config));
 	SL_TRY(sl_device_arena_create(m->device, m->arena_bytes, &m->arena));
 	return sl_engine_create(
 		&(struct sl_engine_opts){
@@ -274,6 +284,7 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
 			.again = again,
 			.again_ctx = m,
+			.watch = m->virtual != NULL ? &m->virtual->watch : NULL,
 		},
 		&m->engine);
 }
@@ -288,22 +299,29 @@ sl_status sl_machine_adopt(struct sl_machine *m, const struct sl_instance *x)
 	SL_TRY(sl_engine_adopt(m->engine, &x->trace, plan));
 	m->adopted = x;
 	m->plan = plan;
+	if (m->virtual != NULL)
+		sl_virtual_adopt(m->virtual, &x->trace);
 	return SL_OK;
 }
 
 static sl_status before(void *ctx, uint32_t op)
 {
-	return sl_engine_before(ctx, op);
+	const struct sl_machine *m = ctx;
+
+	SL_TRY(sl_engine_before(m->engine, op));
+	if (m->virtual != NULL)
+		sl_virtual_op(m->virtual, op);
+	return SL_OK;
 }
 
 static sl_status after(void *ctx, uint32_t op)
 {
-	return sl_engine_after(ctx, op);
+	return sl_engine_after(((const struct sl_machine *)ctx)->engine, op);
 }
 
 sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 {
-	const struct sl_hook hook = {.ctx = m->engine, .before = before, .after = after};
+	const struct sl_hook hook = {.ctx = m, .before = before, .after = after};
 	bool watched = m->replan != NULL && m->adopted == m->watched;
 	struct sl_exec x = {
 		.program = m->adopted->program,
@@ -325,13 +343,23 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 	m->running = NULL;
 	if (watched && st == SL_OK)
 		sl_replan_measured(m->replan);
-	return st != SL_OK ? st : sl_engine_end_step(m->engine);
+	SL_TRY(st);
+	SL_TRY(sl_engine_end_step(m->engine));
+	return m->virtual != NULL ? sl_account_end(&m->virtual->account) : SL_OK;
+}
+
+void sl_machine_stats(const struct sl_machine *m, struct sl_engine_stats *out)
+{
+	sl_engine_stats(m->engine, out);
+	if (m->virtual != NULL)
+		out->stall_ns = m->virtual->account.stall_ns;
 }
 
 void sl_machine_finish(struct sl_machine *m)
 {
 	sl_replan_destroy(m->replan);
 	sl_engine_destroy(m->engine);
+	sl_virtual_destroy(m->virtual);
 	for (uint32_t i = 0; i < m->n_tiers; i++)
 		sl_tier_destroy(m->tiers[i]);
 	if (m->device != NULL)

@@ -8,6 +8,7 @@
 #include "memory/engine.h"
 #include "session/instance.h"
 #include "session/replan.h"
+#include "session/virtual.h"
 
 /*
  * The memory side of a session: which tiers there are, the plans of all instances within
@@ -27,6 +28,7 @@ struct sl_machine {
 	struct sl_device_arena arena;
 	struct sl_device *device;
 	struct sl_engine *engine;
+	struct sl_virtual *virtual; /* NULL: time is the clock's */
 	const struct sl_exec *running; /* during a step */
 	struct sl_pool *pool;
 	struct sl_event_ring *events;
@@ -80,6 +82,8 @@ SL_NODISCARD sl_status sl_machine_adopt(
 	struct sl_machine *m, const struct sl_instance *x);
 /* Runs the adopted instance once. */
 SL_NODISCARD sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run);
+/* The engine's; in virtual time the stall is virtual. */
+void sl_machine_stats(const struct sl_machine *m, struct sl_engine_stats *out);
 void sl_machine_finish(struct sl_machine *m);
 
 #endif

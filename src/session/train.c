@@ -102,7 +102,7 @@ static void report(struct sl_session *s, double ms)
 		.text = s->text,
 	};
 
-	sl_engine_stats(s->machine.engine, &stats);
+	sl_machine_stats(&s->machine, &stats);
 	r.device_bytes = stats.peak_device_bytes;
 	r.predicted_iter_ms = (double)sl_machine_predicted_ns(&s->machine) / 1e6;
 	if (s->io.instance == &s->instances[SL_TRAIN])
@@ -132,6 +132,13 @@ static sl_status check_loss(const struct sl_session *s)
 		kept ? s->config.save_path : "");
 }
 
+static double step_ms(const struct sl_session *s, sl_ns begin)
+{
+	if (s->machine.virtual != NULL)
+		return (double)s->machine.virtual->account.step_ns / 1e6;
+	return (double)(sl_clock_now() - begin) / 1e6;
+}
+
 static sl_status one_step(struct sl_session *s)
 {
 	sl_ns begin = sl_clock_now();
@@ -143,10 +150,10 @@ static sl_status one_step(struct sl_session *s)
 	if (s->io.has_next)
 		s->io.next = first_part(s, request_of(s, s->step + 1));
 	id = s->io.request.count == full_batch(s) ? SL_TRAIN : SL_TRAIN_TAIL;
-	sl_engine_stats(s->machine.engine, &s->before);
+	sl_machine_stats(&s->machine, &s->before);
 	SL_TRY(sl_session_run(s, id));
 	SL_TRY(check_loss(s));
-	ms = (double)(sl_clock_now() - begin) / 1e6;
+	ms = step_ms(s, begin);
 	s->step++;
 	SL_TRY(note_time(s, ms));
 	report(s, ms);
@@ -206,7 +213,7 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 {
 	struct sl_engine_stats stats;
 
-	sl_engine_stats(s->machine.engine, &stats);
+	sl_machine_stats(&s->machine, &stats);
 	out->steps = s->step;
 	out->budget_bytes = s->config.budget_bytes;
 	out->peak_device_bytes = stats.peak_device_bytes;

@@ -17,7 +17,9 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 		.hook_ctx = m->replan_hook_ctx,
 	};
 
-	if (config->no_replan || config->plan_path != NULL || x->plan.n_actions == 0)
+	/* In virtual time ops take what the trace says. */
+	if (m->virtual != NULL || config->no_replan || config->plan_path != NULL ||
+		x->plan.n_actions == 0)
 		return SL_OK;
 	SL_TRY(sl_replan_create(&opts, &m->replan));
 	m->watched = x;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "device/device.h"
+#include "device/sim/sim.h"
 #include "device/wrap/wrap.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -138,6 +139,34 @@ static void every_failed_allocation_is_an_error_without_leak(void **state)
 	assert_true(sl_torture(use_all, NULL) >= 4);
 }
 
+static sl_status not_called(void *ctx)
+{
+	*(bool *)ctx = true;
+	return SL_FAIL(SL_E_LOST, "work was done");
+}
+
+static void timing_only_reserves_addresses_and_leaves_work_undone(void **state)
+{
+	struct sl_device *d = NULL;
+	struct sl_device_arena a = {0};
+	struct sl_stream *s = NULL;
+	bool called = false;
+
+	(void)state;
+	sl_assert_ok(sl_device_sim_create_mode(true, &d));
+	assert_string_equal(sl_device_name(d), "sim");
+	/* More than any machine has. */
+	sl_assert_ok(sl_device_arena_create(d, (uint64_t)1 << 42, &a));
+	assert_non_null(a.base);
+	sl_assert_ok(sl_device_stream_create(d, &s));
+	sl_assert_ok(sl_device_submit(d, s, not_called, &called));
+	sl_assert_ok(sl_device_sync(d, s));
+	assert_false(called);
+	sl_device_stream_destroy(d, s);
+	sl_device_arena_destroy(d, &a);
+	sl_device_destroy(d);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -147,6 +176,7 @@ int main(void)
 		SL_TEST(a_limit_counts_all_arenas_together),
 		SL_TEST(a_trace_tells_each_call),
 		SL_TEST(every_failed_allocation_is_an_error_without_leak),
+		SL_TEST(timing_only_reserves_addresses_and_leaves_work_undone),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
