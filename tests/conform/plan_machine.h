@@ -6,59 +6,10 @@
  * A naive interpreter of plans: it knows addresses and contents only, one token a byte,
  * has no idea of holders or budgets but the end of the arena, and runs the iteration
  * twice. A plan does harm if a value is read while its bytes are not those of its current
- * version.
+ * version, or an op runs again and finds other bytes than it found in its turn, is not
+ * pure, or writes what persists. What runs again writes the tokens of its turn.
  */
-#include <stdbool.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "memory/plan.h"
-
-#define TIERS 2
-
-struct machine {
-	const struct sl_trace *t;
-	const struct sl_plan *p;
-	uint32_t *bytes[TIERS + 1]; /* tokens of the device and of each tier */
-	uint64_t size[TIERS + 1];
-	uint64_t *at[TIERS + 1]; /* [n_values] offset there, SL_NO_OFFSET if not */
-	uint32_t *token; /* [n_values] of the current version; 0: dead */
-	uint32_t *last_use;
-	uint32_t fresh;
-	bool harm;
-};
-
-static inline uint64_t room(const struct machine *m, uint32_t v)
-{
-	return m->t->values[v].bytes;
-}
-
-/* The bytes of v in a place, or NULL (harm) if they are beyond its end or nowhere. */
-static inline uint32_t *bytes_of(
-	struct machine *m, uint32_t place, uint64_t offset, uint64_t n)
-{
-	if (offset == SL_NO_OFFSET || n > m->size[place] || offset > m->size[place] - n) {
-		m->harm = true;
-		return NULL;
-	}
-	return m->bytes[place] + offset;
-}
-
-static inline void fill(struct machine *m, uint64_t offset, uint64_t n, uint32_t token)
-{
-	uint32_t *b = bytes_of(m, 0, offset, n);
-
-	for (uint64_t i = 0; b && i < n; i++)
-		b[i] = token;
-}
-
-static inline void expect(struct machine *m, uint32_t place, uint32_t v)
-{
-	const uint32_t *b = bytes_of(m, place, m->at[place][v], room(m, v));
-
-	for (uint64_t i = 0; b && i < room(m, v) && !m->harm; i++)
-		m->harm = b[i] != m->token[v];
-}
+#include "conform/plan_machine_bytes.h"
 
 static inline void copy(
 	struct machine *m, uint32_t v, uint32_t from, uint32_t to, uint64_t offset)
@@ -88,11 +39,18 @@ static inline void act(struct machine *m, const struct sl_action *a)
 
 static inline void actions(struct machine *m, uint32_t op, enum sl_phase phase)
 {
-	for (uint32_t i = 0; i < m->p->n_actions; i++) {
+	for (uint32_t i = 0, n; i<m->p->n_actions; i += n> 0 ? n : 1) {
 		const struct sl_action *a = &m->p->actions[i];
 
-		if (a->op == op && a->phase == phase && !m->harm)
+		n = sl_plan_group_lines(m->p, i);
+		if (a->op != op || a->phase != phase || m->harm)
+			continue;
+		if (n == 0) {
 			act(m, a);
+			continue;
+		}
+		run_again(m, a, n);
+		bury(m, when(op, phase == SL_BEFORE ? 0 : 2, i));
 	}
 }
 
@@ -114,6 +72,16 @@ static inline void write_values(struct machine *m, const uint32_t *list, uint32_
 	}
 }
 
+static inline void keep_tokens(
+	struct machine *m, uint32_t op, const uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = sl_trace_root(m->t, list[i]);
+
+		*entry(m, m->turn, op, v) = m->token[v];
+	}
+}
+
 /* Order within an op does not matter to a sound plan: births and workspace, reads, then
  * writes. */
 static inline void run_op(struct machine *m, uint32_t op)
@@ -130,15 +98,14 @@ static inline void run_op(struct machine *m, uint32_t op)
 	}
 	read_values(m, o->in, o->n_in);
 	read_values(m, o->mutates, o->n_mutates);
+	find_values(m, op, o->in, o->n_in, false);
+	find_values(m, op, o->mutates, o->n_mutates, false);
 	write_values(m, o->out, o->n_out);
 	write_values(m, o->mutates, o->n_mutates);
 	read_values(m, o->out, o->n_out);
-	for (uint32_t v = 0; v < m->t->n_values; v++) {
-		if (m->last_use[v] == op && !sl_class_persistent(m->t->values[v].cls)) {
-			m->token[v] = 0;
-			m->at[0][v] = SL_NO_OFFSET;
-		}
-	}
+	keep_tokens(m, op, o->out, o->n_out);
+	keep_tokens(m, op, o->mutates, o->n_mutates);
+	bury(m, when(op, 1, 0));
 }
 
 /* Places as the plan's start says; contents are what lies there. */
@@ -190,17 +157,32 @@ static inline void find_sizes(struct machine *m, uint64_t budget)
 	}
 }
 
+static inline void see_op(struct machine *m, uint32_t op, uint64_t now)
+{
+	const struct sl_trace_op *o = &m->t->ops[op];
+	const uint32_t *lists[] = {o->in, o->out, o->mutates};
+	const uint32_t counts[] = {o->n_in, o->n_out, o->n_mutates};
+
+	for (int k = 0; k < 3; k++) {
+		for (uint32_t i = 0; i < counts[k]; i++) {
+			uint64_t *last = &m->last_use[sl_trace_root(m->t, lists[k][i])];
+
+			*last = now > *last ? now : *last;
+		}
+	}
+}
+
 static inline void find_last_uses(struct machine *m)
 {
-	for (uint32_t op = 0; op < m->t->n_ops; op++) {
-		const struct sl_trace_op *o = &m->t->ops[op];
+	for (uint32_t op = 0; op < m->t->n_ops; op++)
+		see_op(m, op, when(op, 1, 0));
+	for (uint32_t i = 0, n; i<m->p->n_actions; i += n> 0 ? n : 1) {
+		const struct sl_action *a = &m->p->actions[i];
 
-		for (uint32_t i = 0; i < o->n_in; i++)
-			m->last_use[sl_trace_root(m->t, o->in[i])] = op;
-		for (uint32_t i = 0; i < o->n_out; i++)
-			m->last_use[sl_trace_root(m->t, o->out[i])] = op;
-		for (uint32_t i = 0; i < o->n_mutates; i++)
-			m->last_use[sl_trace_root(m->t, o->mutates[i])] = op;
+		n = sl_plan_group_lines(m->p, i);
+		if (n > 0)
+			see_op(m, a->again,
+				when(a->op, a->phase == SL_BEFORE ? 0 : 2, i));
 	}
 }
 
@@ -211,7 +193,8 @@ static inline bool machine_is_harmful(
 
 	m.token = sl_calloc(t->n_values, sizeof(*m.token));
 	m.last_use = sl_calloc(t->n_values, sizeof(*m.last_use));
-	memset(m.last_use, 0xff, t->n_values * sizeof(*m.last_use));
+	m.turn = sl_calloc((size_t)t->n_ops * t->n_values + 1, sizeof(*m.turn));
+	m.found = sl_calloc((size_t)t->n_ops * t->n_values + 1, sizeof(*m.found));
 	find_sizes(&m, budget);
 	find_last_uses(&m);
 	for (uint32_t k = 0; k <= TIERS; k++) {
@@ -232,6 +215,8 @@ static inline bool machine_is_harmful(
 	}
 	sl_free(m.token);
 	sl_free(m.last_use);
+	sl_free(m.turn);
+	sl_free(m.found);
 	return m.harm;
 }
 

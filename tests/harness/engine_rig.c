@@ -58,7 +58,8 @@ static sl_status create_twin(struct sl_rig *r)
 {
 	r->n_twin = r->trace->n_values;
 	r->twin = sl_calloc((size_t)r->n_twin + 1, sizeof(*r->twin));
-	if (!r->twin)
+	r->seen = sl_calloc((size_t)r->trace->n_ops + 1, sizeof(*r->seen));
+	if (!r->twin || !r->seen)
 		return SL_FAIL(SL_E_NOMEM, "no twin");
 	for (uint32_t v = 0; v < r->n_twin; v++) {
 		if (sl_trace_root(r->trace, v) != v)
@@ -86,6 +87,70 @@ static sl_status write_values(struct sl_rig *r)
 	return SL_OK;
 }
 
+static const uint8_t *bytes_at(struct sl_rig *r, uint32_t v, size_t *bytes)
+{
+	uint64_t at = sl_engine_offsets(r->engine)[v];
+
+	*bytes = (size_t)r->trace->values[sl_trace_root(r->trace, v)].bytes;
+	assert_true(at != SL_NO_OFFSET);
+	assert_true(at + *bytes <= r->budget);
+	return r->arena + at;
+}
+
+/* The device's bytes of a list into the digest; in its turn they are the twin's too. */
+static uint64_t read_list(
+	struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n, bool again)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t root = sl_trace_root(r->trace, list[i]);
+		size_t bytes;
+		const uint8_t *device = bytes_at(r, list[i], &bytes);
+
+		if (!again)
+			assert_memory_equal(device, r->twin[root], bytes);
+		h = digest(h, device, bytes);
+	}
+	return h;
+}
+
+static void write_list(
+	struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n, bool again)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t root = sl_trace_root(r->trace, list[i]);
+		size_t bytes;
+		const uint8_t *device = bytes_at(r, list[i], &bytes);
+
+		fill(r->arena + (device - r->arena), bytes, h + i);
+		if (!again)
+			fill(r->twin[root], bytes, h + i);
+	}
+}
+
+static void run_op(struct sl_rig *r, uint32_t op, bool again)
+{
+	const struct sl_trace_op *o = &r->trace->ops[op];
+	uint64_t ws = sl_engine_workspace(r->engine, op), h = op + 1000u * r->step;
+
+	if (o->workspace_bytes > 0) {
+		assert_true(ws + o->workspace_bytes <= r->budget);
+		memset(r->arena + ws, (int)op | 1, o->workspace_bytes);
+	}
+	h = read_list(r, h, o->in, o->n_in, again);
+	h = read_list(r, h, o->mutates, o->n_mutates, again);
+	if (again)
+		assert_true(r->seen[op] == h);
+	r->seen[op] = h;
+	write_list(r, h, o->out, o->n_out, again);
+	write_list(r, h ^ 1, o->mutates, o->n_mutates, again);
+}
+
+static sl_status run_again(void *ctx, uint32_t op)
+{
+	run_op(ctx, op, true);
+	return SL_OK;
+}
+
 sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
 	const struct sl_trace *t, const struct sl_plan *p)
 {
@@ -94,6 +159,8 @@ sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
 		.tiers = r->tiers,
 		.n_tiers = SL_RIG_TIERS,
 		.bounce_offset = (o->budget + 4095) & ~(uint64_t)4095,
+		.again = run_again,
+		.again_ctx = r,
 		.poison = true,
 		.delay = o->delays ? be_late : NULL,
 	};
@@ -120,54 +187,9 @@ void sl_rig_close(struct sl_rig *r)
 	for (uint32_t v = 0; r->twin && v < r->n_twin; v++)
 		sl_free(r->twin[v]);
 	sl_free(r->twin);
+	sl_free(r->seen);
 	sl_free_aligned(r->arena);
 	*r = (struct sl_rig){0};
-}
-
-static uint64_t read_list(struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n)
-{
-	const uint64_t *at = sl_engine_offsets(r->engine);
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = sl_trace_root(r->trace, list[i]);
-		size_t bytes = (size_t)r->trace->values[root].bytes;
-
-		assert_true(at[list[i]] != SL_NO_OFFSET);
-		assert_true(at[list[i]] + bytes <= r->budget);
-		assert_memory_equal(r->arena + at[list[i]], r->twin[root], bytes);
-		h = digest(h, r->twin[root], bytes);
-	}
-	return h;
-}
-
-static void write_list(struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n)
-{
-	const uint64_t *at = sl_engine_offsets(r->engine);
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = sl_trace_root(r->trace, list[i]);
-		size_t bytes = (size_t)r->trace->values[root].bytes;
-
-		assert_true(at[list[i]] != SL_NO_OFFSET);
-		assert_true(at[list[i]] + bytes <= r->budget);
-		fill(r->twin[root], bytes, h + i);
-		memcpy(r->arena + at[list[i]], r->twin[root], bytes);
-	}
-}
-
-static void run_op(struct sl_rig *r, uint32_t op)
-{
-	const struct sl_trace_op *o = &r->trace->ops[op];
-	uint64_t ws = sl_engine_workspace(r->engine, op), h = op + 1000u * r->step;
-
-	if (o->workspace_bytes > 0) {
-		assert_true(ws + o->workspace_bytes <= r->budget);
-		memset(r->arena + ws, (int)op | 1, o->workspace_bytes);
-	}
-	h = read_list(r, h, o->in, o->n_in);
-	h = read_list(r, h, o->mutates, o->n_mutates);
-	write_list(r, h, o->out, o->n_out);
-	write_list(r, h ^ 1, o->mutates, o->n_mutates);
 }
 
 sl_status sl_rig_step(struct sl_rig *r)
@@ -175,7 +197,7 @@ sl_status sl_rig_step(struct sl_rig *r)
 	r->step++;
 	for (uint32_t op = 0; op < r->trace->n_ops; op++) {
 		SL_TRY(sl_engine_before(r->engine, op));
-		run_op(r, op);
+		run_op(r, op, false);
 		SL_TRY(sl_engine_after(r->engine, op));
 	}
 	return sl_engine_end_step(r->engine);

@@ -9,7 +9,8 @@
  * An engine with a made-up executor: an op's output bytes depend on all of its input
  * bytes, and a twin without any budget computes the same in a buffer for each value.
  * Every input is compared with the twin's at every op, so a byte that came too early, too
- * late or from the wrong place shows.
+ * late or from the wrong place shows. An op that runs again finds what it found at first,
+ * and gives the same.
  */
 #define SL_RIG_TIERS 2
 
@@ -20,6 +21,7 @@ struct sl_rig {
 	uint8_t *arena;
 	uint64_t budget;
 	uint8_t **twin; /* [n_values], NULL for aliases */
+	uint64_t *seen; /* [n_ops] digest of what the op read in this step */
 	uint32_t n_twin;
 	uint32_t step;
 };
@@ -45,7 +47,8 @@ SL_NODISCARD sl_status sl_rig_compare(struct sl_rig *r);
 SL_NODISCARD sl_status sl_random_trace(
 	struct sl_rng *rng, uint32_t ops, uint64_t tier_bytes, struct sl_trace *out);
 /*
- * A random sound plan: evictions, prefetches and moves that nobody would choose.
+ * A random sound plan: evictions, prefetches, moves and runs again that nobody would
+ * choose.
  * SL_E_INFEASIBLE if the dice ran into fragmentation.
  */
 SL_NODISCARD sl_status sl_random_plan(struct sl_rng *rng, const struct sl_trace *t,

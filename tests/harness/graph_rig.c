@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "harness/again_plan.h"
 #include "harness/harness.h"
 #include "memory/policy/policy.h"
 
@@ -39,12 +40,24 @@ static void be_late(void *ctx, uint32_t value)
 static sl_status make_plan(struct sl_graph_rig *r)
 {
 	const struct sl_program_tier tier = sl_graph_rig_tier(r->opts.tier);
+	struct sl_rng rng = {.key = {.seed = r->opts.seed, .stream = 77}};
 
 	r->n_tiers = r->opts.tier != SL_RIG_NONE;
 	r->trace = SL_TRACE_INIT;
 	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, NULL, &r->trace));
-	return sl_policy_plan(
-		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan);
+	SL_TRY(sl_policy_plan(
+		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan));
+	if (r->opts.again == 0)
+		return SL_OK;
+	return sl_again_plan(&rng, &r->trace, r->plan.peak + r->plan.peak / 2,
+		r->opts.again, &r->plan);
+}
+
+static sl_status run_again(void *ctx, uint32_t op)
+{
+	struct sl_graph_rig *r = ctx;
+
+	return sl_exec_again(r->running, op, sl_engine_workspace(r->engine, op));
 }
 
 static sl_status take_memory(struct sl_graph_rig *r)
@@ -54,6 +67,8 @@ static sl_status take_memory(struct sl_graph_rig *r)
 		.tiers = r->tiers,
 		.n_tiers = r->n_tiers,
 		.bounce_offset = SL_NO_OFFSET,
+		.again = run_again,
+		.again_ctx = r,
 		.poison = r->opts.poison,
 		.delay = r->opts.delays ? be_late : NULL,
 		.delay_ctx = r,
@@ -129,8 +144,13 @@ sl_status sl_graph_rig_step(struct sl_graph_rig *r)
 			.io_ctx = &r->io},
 	};
 
+	sl_status st;
+
 	sl_kernel_set_width(r->opts.width > 0 ? r->opts.width : 1);
-	SL_TRY(sl_exec_step(&x));
+	r->running = &x;
+	st = sl_exec_step(&x);
+	r->running = NULL;
+	SL_TRY(st);
 	SL_TRY(sl_engine_end_step(r->engine));
 	r->io.step++;
 	return SL_OK;

@@ -23,6 +23,8 @@ struct sl_graph_rig_opts {
 	int width; /* 0: no pool */
 	bool delays; /* copies are late by random amounts */
 	bool poison; /* freed bytes are overwritten */
+	int again; /* attempts to weave runs again into the plan (again_plan.h), which may
+		    * then use half as much again */
 };
 
 /* What feeding and fetching know. */
@@ -49,6 +51,7 @@ struct sl_graph_rig {
 	struct sl_engine *engine;
 	struct sl_pool *pool;
 	struct sl_graph_io io;
+	const struct sl_exec *running; /* during a step */
 };
 
 /* The tier a budget implies here: large and fast, so that plans use it freely. */

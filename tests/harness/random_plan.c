@@ -8,11 +8,13 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/units.h"
+#include "harness/again_plan.h"
 #include "harness/engine_rig.h"
 
 #define MAX_VALUES 64u
 #define MAX_PERSISTENT 8u
 #define NOWHERE UINT64_MAX
+#define AGAIN_TRIES 60
 
 static const uint64_t sizes[] = {1, 100, 4096, 5000, 12288, 20480};
 
@@ -43,25 +45,29 @@ static sl_status add_tiers(struct sl_trace *t, uint64_t tier_bytes)
 	return SL_OK;
 }
 
-/* Reads two older values, mutates one, gives one. */
+/* Reads two older values, mutates one, gives none, one or two; mostly pure. */
 static sl_status add_random_op(struct sl_rng *rng, struct sl_trace *t, uint32_t op)
 {
-	uint32_t born = t->n_values, in[2], mutates;
-	struct sl_trace_op o = {
-		.kind = "op", .in = in, .n_in = 2, .out = &born, .n_out = 1};
+	uint32_t known = t->n_values, in[2], mutates;
+	uint32_t born[2] = {known, known + 1};
+	struct sl_trace_op o = {.kind = "op", .in = in, .n_in = 2, .out = born};
 
-	in[0] = (uint32_t)sl_rng_below(rng, born);
-	in[1] = (uint32_t)sl_rng_below(rng, born);
-	mutates = (uint32_t)sl_rng_below(rng, born);
+	in[0] = (uint32_t)sl_rng_below(rng, known);
+	in[1] = (uint32_t)sl_rng_below(rng, known);
+	mutates = (uint32_t)sl_rng_below(rng, known);
+	o.n_out = sl_rng_below(rng, 4) == 0 ? 2 : 1;
+	o.pure = sl_rng_below(rng, 6) != 0;
 	if (in[0] == in[1])
 		o.n_in = 1;
 	if (mutates != in[0] && mutates != in[1] && sl_rng_below(rng, 2)) {
 		o.mutates = &mutates;
 		o.n_mutates = 1;
+		o.n_out -= (uint32_t)sl_rng_below(rng, 2);
 	}
 	if (sl_rng_below(rng, 3) == 0)
 		o.workspace_bytes = 1000 + op;
-	SL_TRY(add_value(rng, t, SL_CLASS_ACT));
+	for (uint32_t i = 0; i < o.n_out; i++)
+		SL_TRY(add_value(rng, t, SL_CLASS_ACT));
 	return sl_trace_add_op(t, &o);
 }
 
@@ -74,7 +80,7 @@ sl_status sl_random_trace(
 	SL_TRY_OUT(add_tiers(&t, tier_bytes));
 	for (uint32_t v = 0; v < MAX_PERSISTENT; v++)
 		SL_TRY_OUT(add_value(rng, &t, v % 2 ? SL_CLASS_PARAM : SL_CLASS_STATE));
-	for (uint32_t op = 0; op < ops && t.n_values < MAX_VALUES; op++)
+	for (uint32_t op = 0; op < ops && t.n_values + 2 <= MAX_VALUES; op++)
 		SL_TRY_OUT(add_random_op(rng, &t, op));
 	SL_TRY_OUT(sl_trace_check(&t));
 	*out = t;
@@ -240,10 +246,13 @@ static sl_status before_op(struct guess *g, const struct sl_trace_op *o)
 	pin(g, o->mutates, o->n_mutates);
 	SL_TRY(need(g, o->in, o->n_in));
 	SL_TRY(need(g, o->mutates, o->n_mutates));
-	SL_TRY(make_room(
-		g, g->t->values[o->out[0]].bytes, g->t->values[o->out[0]].align, &at));
-	g->at[o->out[0]] = g->p->value_offset[o->out[0]] = at;
-	g->pinned[o->out[0]] = true;
+	for (uint32_t i = 0; i < o->n_out; i++) {
+		uint32_t v = o->out[i];
+
+		SL_TRY(make_room(g, g->t->values[v].bytes, g->t->values[v].align, &at));
+		g->at[v] = g->p->value_offset[v] = at;
+		g->pinned[v] = true;
+	}
 	if (o->workspace_bytes == 0)
 		return SL_OK;
 	SL_TRY(make_room(g, o->workspace_bytes, 64, &at));
@@ -359,7 +368,8 @@ static void find_last(struct guess *g)
 	for (uint32_t op = 0; op < g->t->n_ops; op++) {
 		const struct sl_trace_op *o = &g->t->ops[op];
 
-		g->last[o->out[0]] = op;
+		for (uint32_t i = 0; i < o->n_out; i++)
+			g->last[o->out[i]] = op;
 		for (uint32_t i = 0; i < o->n_in; i++)
 			g->last[o->in[i]] = op;
 		for (uint32_t i = 0; i < o->n_mutates; i++)
@@ -385,6 +395,7 @@ sl_status sl_random_plan(struct sl_rng *rng, const struct sl_trace *t, uint64_t 
 	SL_TRY_OUT(restore(&g));
 	SL_TRY_OUT(sl_plan_seal(&p, t));
 	SL_TRY_OUT(sl_plan_check(t, &p, budget, NULL));
+	SL_TRY_OUT(sl_again_plan(rng, t, budget, AGAIN_TRIES, &p));
 	sl_plan_move(out, &p);
 out:
 	sl_plan_finish(&p);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random training graphs, each run with all memory it wants again under budgets down to
- * the least one, and with a buffer of its own for each value: every bit must be the same.
+ * the least one, with ops that run again, and with a buffer of its own for each value:
+ * every bit must be the same.
  * SEED=n runs that seed alone.
  */
+#include "harness/again_plan.h"
 #include "harness/graph_rig.h"
 #include "harness/harness.h"
 #include "harness/random_graph.h"
@@ -25,13 +27,26 @@
 #define WIDE_SEEDS 8
 #endif
 #define STEPS 3
+#define AGAIN 12 /* attempts at runs again */
 #define DISK_EVERY 16 /* the others have a host tier */
+
+/* Operators whose runs again are counted: NULL for all, some with several outputs, in
+ * place, or with random bits. */
+static const char *const kinds[] = {
+	NULL, "batch_norm", "layer_norm", "attention", "dropout", "relu"};
+#define N_KINDS SL_COUNT(kinds)
 
 /* What a run leaves behind. */
 struct result {
 	struct sl_buf fetched, state;
 	uint64_t peak, swapped;
+	uint32_t again[N_KINDS];
 	bool finite;
+};
+
+struct tally {
+	uint64_t ops, swapped, again[N_KINDS];
+	int finite, graphs;
 };
 
 static void result_finish(struct result *r)
@@ -55,6 +70,11 @@ static sl_status run(const struct sl_graph_rig_opts *opts, struct result *out)
 	out->finite = rig.io.finite;
 	out->peak = rig.plan.peak;
 	out->swapped = stats.swap_in_bytes + stats.swap_out_bytes;
+	for (size_t k = 0; k < N_KINDS; k++)
+		out->again[k] = sl_again_count(&rig.trace, &rig.plan, kinds[k]);
+	if (stats.recompute_ops != STEPS * (uint64_t)out->again[0])
+		st = SL_FAIL(SL_E_NO, "the engine ran %llu ops again, its plan says %u",
+			(unsigned long long)stats.recompute_ops, STEPS * out->again[0]);
 	out->fetched = rig.io.fetched;
 	rig.io.fetched = SL_BUF_INIT;
 	if (stats.peak_device_bytes != rig.plan.peak)
@@ -78,15 +98,17 @@ static sl_status compare(const struct result *want, const struct result *got)
 }
 
 static sl_status run_and_compare(const struct sl_graph_rig_opts *opts,
-	const struct result *want, uint64_t *swapped)
+	const struct result *want, struct tally *tally)
 {
 	struct result got;
 	sl_status st = run(opts, &got);
 
 	if (st == SL_OK)
 		st = compare(want, &got);
-	if (st == SL_OK && swapped != NULL)
-		*swapped += got.swapped;
+	for (size_t k = 0; st == SL_OK && tally != NULL && k < N_KINDS; k++)
+		tally->again[k] += got.again[k];
+	if (st == SL_OK && tally != NULL)
+		tally->swapped += got.swapped;
 	result_finish(&got);
 	return st == SL_OK ? st
 			   : sl_fail_prefix(st, "budget %llu, width %d",
@@ -126,12 +148,8 @@ out:
 	return st;
 }
 
-struct tally {
-	uint64_t ops, swapped;
-	int finite, graphs;
-};
-
-/* B*, and two between it and the unbudgeted peak. */
+/* B*, and two between it and the unbudgeted peak; then runs again, without a budget or
+ * beside swapping. */
 static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
 	const struct result *want, struct tally *tally)
 {
@@ -149,9 +167,12 @@ static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
 	for (int i = 0; i < 3; i++) {
 		o.budget = least + (i > 0 ? sl_rng_below(&rng, blocks + 1) * 4096 : 0);
 		o.width = i;
-		SL_TRY(run_and_compare(&o, want, &tally->swapped));
+		SL_TRY(run_and_compare(&o, want, tally));
 	}
-	return SL_OK;
+	o.again = AGAIN;
+	o.width = seed % 2 ? 2 : 0;
+	o.budget = seed % 2 ? UINT64_MAX : o.budget;
+	return run_and_compare(&o, want, tally);
 }
 
 static sl_status run_seed(uint64_t seed, struct tally *tally)
@@ -200,6 +221,11 @@ static void budgets_change_no_bit(void **state)
 	print_message("%d graphs, %llu ops, %d all finite, %llu bytes swapped\n",
 		tally.graphs, (unsigned long long)tally.ops, tally.finite,
 		(unsigned long long)tally.swapped);
+	for (size_t k = 0; k < N_KINDS; k++) {
+		print_message("%s: %llu runs again\n", kinds[k] ? kinds[k] : "all",
+			(unsigned long long)tally.again[k]);
+		assert_true(tally.again[k] > 0 || SEEDS < 500 || only != NULL);
+	}
 	assert_true(tally.finite * 10 >= tally.graphs * 9);
 }
 

@@ -52,13 +52,21 @@ def main(trace_path, plan_path):
         elif bare[0] in ("before", "after"):
             actions.setdefault((bare[0], int(bare[1])), []).append((bare[2], bare[3], keys))
 
-    touched = []
-    last = {}
+    touched = []  # by op
+    last = {}  # value: (op, 0 before, 1 its run, 2 after it, line) of its last access
+    birth = {}
     for i, (keys, _) in enumerate(ops):
         names = [root[v] for k in ("in", "mutates", "out") for v in ids(keys.get(k))]
         touched.append(names)
         for v in names:
-            last[v] = i
+            last[v] = (i, 1, 0)
+        for v in ids(keys.get("out")):
+            birth.setdefault(root[v], i)
+    for (phase, i), lines_here in actions.items():
+        for n, (kind, _, keys) in enumerate(lines_here):
+            if kind == "recompute":
+                for v in touched[int(keys["again"])]:
+                    last[v] = max(last[v], (i, 0 if phase == "before" else 2, n))
 
     held = {}  # name: (offset, end)
     peak = 0
@@ -71,9 +79,39 @@ def main(trace_path, plan_path):
         held[name] = (offset, offset + n)
         peak = max(peak, offset + n)
 
+    def bury(names, when):
+        for v in set(names):
+            if last[v] == when and v not in persistent:
+                del held[v]
+
+    def rerun(group, when):
+        op = int(group[0][1]["again"])
+        for v, keys in group:
+            if keys["offset"] != "-":
+                if v in held or birth.get(v) != op:
+                    sys.exit(f"op {op} cannot bear {v} again")
+                hold(v, int(keys["offset"]), size[v])
+        for v in touched[op]:
+            if v not in held:
+                sys.exit(f"op {op} runs again and touches {v}, which is not on the device")
+        if ops[op][1]:
+            hold("workspace", int(group[0][1]["workspace"]), ops[op][1])
+            del held["workspace"]
+        bury(touched[op], when)
+
     def act(phase, i):
-        for kind, v, keys in actions.get((phase, i), []):
-            if kind in ("in", "move"):
+        here = actions.get((phase, i), [])
+        n = 0
+        while n < len(here):
+            kind, v, keys = here[n]
+            n += 1
+            if kind == "recompute":
+                group = [(v, keys)]
+                while n < len(here) and here[n][0] == kind and here[n][2]["again"] == keys["again"]:
+                    group.append(here[n][1:])
+                    n += 1
+                rerun(group, (i, 0 if phase == "before" else 2, n - 1))
+            elif kind in ("in", "move"):
                 hold(v, int(keys["offset"]), size[v])
             else:
                 del held[v]
@@ -91,9 +129,7 @@ def main(trace_path, plan_path):
         if workspace:
             hold(f"w{i}", place[f"w{i}"], workspace)
             del held[f"w{i}"]
-        for v in set(touched[i]):
-            if last[v] == i and v not in persistent:
-                del held[v]
+        bury(touched[i], (i, 1, 0))
         act("after", i)
     print(peak)
 

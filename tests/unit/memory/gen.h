@@ -209,6 +209,7 @@ static inline void gen_random_op(struct gen *g)
 	struct sl_trace_op op = {.kind = "op", .dur_ns = sl_rng_below(&g->rng, 200000)};
 	uint32_t known = g->t.n_values;
 
+	op.pure = op.dur_ns % 5 != 0;
 	op.in = g->list;
 	op.mutates = g->list + 16;
 	op.out = g->list + 32;
