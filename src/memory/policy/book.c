@@ -40,8 +40,8 @@ static int by_deadline(const void *a, const void *b)
 	const struct sl_gap *x = *(struct sl_gap *const *)a;
 	const struct sl_gap *y = *(struct sl_gap *const *)b;
 
-	if (x->to_op != y->to_op)
-		return x->to_op < y->to_op ? -1 : 1;
+	if (x->due != y->due)
+		return x->due < y->due ? -1 : 1;
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
@@ -107,7 +107,7 @@ static void wish_in(struct booker *b)
 	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_deadline);
 	for (size_t i = b->n; i > 0; i--) {
 		struct sl_gap *gap = b->swaps[i - 1];
-		uint64_t end = b->g->start_ns[gap->to_op];
+		uint64_t end = b->g->start_ns[gap->due];
 		uint64_t ns = sl_gap_in_ns(b->g, gap);
 		uint32_t op;
 
@@ -155,7 +155,8 @@ sl_status sl_gaps_book(struct sl_gaps *g, uint64_t limit, unsigned slack_percent
 
 		if (gap->fate != SL_FATE_SWAP || gap->from_op == SL_NO_ID)
 			continue;
-		sl_gap_set(gap, SL_FATE_SWAP);
+		gap->arrive = gap->due;
+		gap->hold = gap->from_op + 1;
 		b.swaps[b.n++] = gap;
 	}
 	sl_gaps_levels(g, b.level);

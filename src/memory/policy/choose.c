@@ -115,7 +115,7 @@ static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
 static sl_status appraise(
 	struct chooser *c, struct sl_gap *gap, enum sl_fate *fate, double *cost)
 {
-	uint64_t redo_ns = UINT64_MAX;
+	struct sl_redo_price redo;
 	double swap = swap_cost(c, gap);
 
 	*fate = SL_FATE_KEEP;
@@ -123,12 +123,13 @@ static sl_status appraise(
 		*fate = SL_FATE_SWAP;
 		*cost = swap;
 	}
-	if (!c->how->redo || gap->wraps)
+	if (c->how->redo_cap_ns == 0 || gap->wraps)
 		return SL_OK;
-	SL_TRY(sl_redoer_price(c->redoer, gap, &redo_ns));
-	if (redo_ns != UINT64_MAX && (*fate == SL_FATE_KEEP || (double)redo_ns < swap)) {
+	SL_TRY(sl_redoer_price_within(c->redoer, gap, c->how->redo_cap_ns, &redo));
+	if (redo.own_ns != UINT64_MAX &&
+		(*fate == SL_FATE_KEEP || (double)redo.own_ns < swap)) {
 		*fate = SL_FATE_REDO;
-		*cost = 1 + (double)redo_ns;
+		*cost = 1 + (double)redo.own_ns;
 	}
 	return SL_OK;
 }

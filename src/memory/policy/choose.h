@@ -7,7 +7,7 @@
 struct sl_choice {
 	uint64_t limit; /* most bytes on the device while an op runs */
 	double link_price; /* ns that a ns of copying is taken to cost; at least 0 */
-	bool redo; /* recomputation is allowed */
+	uint64_t redo_cap_ns; /* longest chain of runs for one value; 0: no redoing */
 	bool cross; /* values may be away over the boundary */
 };
 

@@ -103,7 +103,7 @@ void sl_gaps_finish(struct sl_gaps *g)
 void sl_gap_set(struct sl_gap *gap, enum sl_fate fate)
 {
 	gap->fate = (uint8_t)fate;
-	gap->arrive = gap->to_op;
+	gap->arrive = gap->due = gap->to_op;
 	gap->hold = gap->from_op == SL_NO_ID ? 0 : gap->from_op + 1;
 	gap->delay_ns = 0;
 }

@@ -15,8 +15,8 @@
  * single gap without ends (SL_NO_ID) that covers the whole iteration.
  * 2. In the gap (from_op, to_op), ends left out, a value with another fate than KEEP need
  * not lie on the device: it leaves after from_op and is back before to_op.
- * 3. from_op < hold and arrive <= to_op; where a gap wraps, arrive counts from the start
- * of the iteration and hold to its end.
+ * 3. from_op < hold <= arrive <= due <= to_op; where a gap wraps, arrive counts from the
+ * start of the iteration and hold to its end.
  */
 enum sl_fate { SL_FATE_KEEP, SL_FATE_SWAP, SL_FATE_REDO };
 
@@ -25,6 +25,7 @@ struct sl_gap {
 	uint32_t from_op, to_op;
 	uint32_t hold; /* of SWAP: its bytes are reused from this op on */
 	uint32_t arrive; /* its copy in, or its redoing, is before this op */
+	uint32_t due; /* of SWAP: it has to be there before this op */
 	uint64_t delay_ns; /* of the copy out, after from_op */
 	uint8_t fate; /* enum sl_fate */
 	uint8_t tier; /* of SWAP: index into sl_gaps.tiers */
@@ -99,7 +100,17 @@ void sl_redoer_destroy(struct sl_redoer *r);
 /* The runs that the REDO fates ask for. Gaps that cannot be redone, given the other
  * fates, get SWAP (KEEP without a tier) first. Borrowed from r until its next call. */
 SL_NODISCARD sl_status sl_redoer_resolve(struct sl_redoer *r, const struct sl_redo **out);
-/* How long redoing one gap would take, given the other fates; UINT64_MAX: impossible. */
+/* What redoing one gap would take, given the other fates. */
+struct sl_redo_price {
+	uint64_t all_ns; /* of all its runs; UINT64_MAX: it cannot be */
+	/* Without those for inputs that are redone for their own sake soon after: they
+	 * stay, where there is room. */
+	uint64_t own_ns;
+};
+/* Also impossible if all runs take longer than cap_ns. */
+SL_NODISCARD sl_status sl_redoer_price_within(struct sl_redoer *r, struct sl_gap *gap,
+	uint64_t cap_ns, struct sl_redo_price *out);
+/* all_ns, without a cap. */
 SL_NODISCARD sl_status sl_redoer_price(
 	struct sl_redoer *r, struct sl_gap *gap, uint64_t *out_ns);
 

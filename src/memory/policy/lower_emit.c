@@ -172,8 +172,8 @@ static int by_deadline(const void *a, const void *b)
 	const struct sl_gap *x = *(const struct sl_gap *const *)a;
 	const struct sl_gap *y = *(const struct sl_gap *const *)b;
 
-	if (x->to_op != y->to_op)
-		return x->to_op < y->to_op ? -1 : 1;
+	if (x->due != y->due)
+		return x->due < y->due ? -1 : 1;
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 

@@ -27,6 +27,17 @@ struct sl_redoer {
 	uint32_t at; /* the position: before this op */
 	uint32_t runs_before; /* of the gap under way */
 	bool possible;
+	bool pricing; /* nothing is changed */
+	uint64_t cap_ns;
+	uint64_t shared_ns; /* of runs for inputs that are redone for their own sake */
+	struct recall *recalls;
+	size_t n_recalls, cap_recalls;
+};
+
+/* A swapped value that has to be back earlier, because a run reads it. */
+struct recall {
+	struct sl_gap *gap;
+	uint32_t due; /* before */
 };
 
 /* What there is of a value just before an op. */
@@ -122,7 +133,8 @@ static sl_status add_run(struct sl_redoer *r, uint32_t op)
 		.before_op = r->at, .op = op, .first_birth = d->n_births};
 
 	if (!o->pure || op >= r->at || !may_bear(r, op) ||
-		d->n_runs - r->runs_before >= MAX_RUNS_PER_GAP) {
+		d->n_runs - r->runs_before >= MAX_RUNS_PER_GAP ||
+		d->ns + o->dur_ns > r->cap_ns) {
 		r->possible = false;
 		return SL_OK;
 	}
@@ -166,7 +178,8 @@ static sl_status rebuild(struct sl_redoer *r, uint32_t v, uint32_t content, int 
 {
 	const struct sl_gaps *g = r->g;
 
-	r->possible = depth < MAX_DEPTH && content != SL_NO_ID;
+	r->possible = depth < MAX_DEPTH && content != SL_NO_ID &&
+		      !sl_class_persistent(g->t->values[v].cls);
 	for (uint32_t u = g->x.first[v]; u < g->x.first[v + 1] && r->possible; u++) {
 		uint32_t op = g->x.uses[u].op;
 
@@ -182,18 +195,70 @@ static sl_status rebuild(struct sl_redoer *r, uint32_t v, uint32_t content, int 
 	return SL_OK;
 }
 
+static uint64_t room(const struct sl_redoer *r, uint32_t v)
+{
+	return sl_room_value(&r->g->t->values[v]);
+}
+
+/* Room for v from this position to op `to`; takes it. */
+static bool hold_until(struct sl_redoer *r, uint32_t v, uint32_t to)
+{
+	uint64_t bytes = room(r, v);
+
+	for (uint32_t i = r->at; i < to; i++) {
+		if (r->level[i] + bytes > r->limit)
+			return false;
+	}
+	for (uint32_t i = r->at; i < to; i++)
+		r->level[i] += bytes;
+	return true;
+}
+
+/* Has a swapped value back by this position. */
+static sl_status recall(struct sl_redoer *r, struct sl_gap *gap)
+{
+	r->possible = !gap->wraps && gap->hold < r->at;
+	if (r->pricing || !r->possible)
+		return SL_OK;
+	if (sl_grow((void **)&r->recalls, &r->cap_recalls, r->n_recalls + 1,
+		    sizeof(*r->recalls), MAX_RUNS))
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	r->possible = hold_until(r, gap->value, gap->due);
+	if (!r->possible)
+		return SL_OK;
+	r->recalls[r->n_recalls++] = (struct recall){gap, gap->due};
+	gap->arrive = gap->due = r->at;
+	return SL_OK;
+}
+
+static void undo_recalls(struct sl_redoer *r, size_t n)
+{
+	while (r->n_recalls > n) {
+		const struct recall *x = &r->recalls[--r->n_recalls];
+
+		for (uint32_t i = x->gap->due; i < x->due; i++)
+			r->level[i] -= room(r, x->gap->value);
+		x->gap->arrive = x->gap->due = x->due;
+	}
+}
+
 static sl_status need(struct sl_redoer *r, uint32_t v, uint32_t content, int depth)
 {
 	struct standing s = stand(r->g, v, r->at);
+	uint64_t before = r->redo.ns;
 
 	if (is_made(r, v) || s.on_device) {
 		r->possible = content == (is_made(r, v) ? r->content[v] : s.content);
 		return SL_OK;
 	}
-	r->possible = s.born && !sl_class_persistent(r->g->t->values[v].cls) &&
-		      (s.gap == NULL || s.gap->fate == SL_FATE_REDO);
-	if (r->possible)
-		SL_TRY(rebuild(r, v, content, depth));
+	r->possible = s.born && (s.gap == NULL || s.content == content);
+	if (!r->possible)
+		return SL_OK;
+	if (s.gap != NULL && s.gap->fate == SL_FATE_SWAP)
+		return recall(r, s.gap);
+	SL_TRY(rebuild(r, v, content, depth));
+	if (s.gap != NULL)
+		r->shared_ns += r->redo.ns - before;
 	return SL_OK;
 }
 
@@ -223,7 +288,8 @@ static sl_status redo_gap(struct sl_redoer *r, const struct sl_gap *gap)
 	return SL_OK;
 }
 
-sl_status sl_redoer_price(struct sl_redoer *r, struct sl_gap *gap, uint64_t *out_ns)
+sl_status sl_redoer_price_within(struct sl_redoer *r, struct sl_gap *gap, uint64_t cap_ns,
+	struct sl_redo_price *out)
 {
 	/* What is there now does not count. */
 	struct sl_gap was = *gap;
@@ -231,13 +297,28 @@ sl_status sl_redoer_price(struct sl_redoer *r, struct sl_gap *gap, uint64_t *out
 
 	r->stamp++;
 	r->at = gap->to_op;
+	r->pricing = true;
+	r->cap_ns = cap_ns;
+	r->shared_ns = 0;
 	cut_back(r, 0, 0, 0);
 	sl_gap_set(gap, SL_FATE_REDO);
 	st = redo_gap(r, gap);
-	*out_ns = r->possible ? r->redo.ns : UINT64_MAX;
+	*out = (struct sl_redo_price){UINT64_MAX, UINT64_MAX};
+	if (r->possible)
+		*out = (struct sl_redo_price){r->redo.ns, r->redo.ns - r->shared_ns};
 	cut_back(r, 0, 0, 0);
 	*gap = was;
+	r->pricing = false;
 	return st;
+}
+
+sl_status sl_redoer_price(struct sl_redoer *r, struct sl_gap *gap, uint64_t *out_ns)
+{
+	struct sl_redo_price price = {0};
+
+	SL_TRY(sl_redoer_price_within(r, gap, UINT64_MAX, &price));
+	*out_ns = price.all_ns;
+	return SL_OK;
 }
 
 /* Keeps a value that was rebuilt early for others, if there is room until its gap ends.
@@ -245,14 +326,9 @@ sl_status sl_redoer_price(struct sl_redoer *r, struct sl_gap *gap, uint64_t *out
 static void pull_in(struct sl_redoer *r, struct sl_redo_birth *b)
 {
 	struct sl_gap *gap = stand(r->g, b->value, r->at).gap;
-	uint64_t bytes = r->g->t->values[b->value].bytes;
 
-	for (uint32_t i = r->at; i < gap->arrive; i++) {
-		if (r->level[i] + bytes > r->limit)
-			return;
-	}
-	for (uint32_t i = r->at; i < gap->arrive; i++)
-		r->level[i] += bytes;
+	if (!hold_until(r, b->value, gap->arrive))
+		return;
 	gap->arrive = r->at;
 	b->temporary = b->later = false;
 }
@@ -306,11 +382,6 @@ static void note_last_runs(struct sl_redoer *r, uint32_t first)
 			b->last_run = r->last_run[b->value];
 		}
 	}
-}
-
-static uint64_t room(const struct sl_redoer *r, uint32_t v)
-{
-	return sl_room_value(&r->g->t->values[v]);
 }
 
 /* Bytes on the device as the runs of this position begin: without what the op itself
@@ -369,6 +440,7 @@ static sl_status resolve_op(struct sl_redoer *r, const struct ends *e, bool *cha
 	for (uint32_t k = e->first[r->at]; k < e->first[r->at + 1]; k++) {
 		struct sl_gap *gap = &r->g->gaps[e->gaps[k]];
 		uint32_t runs = r->redo.n_runs, births = r->redo.n_births;
+		size_t recalls = r->n_recalls;
 		uint64_t ns = r->redo.ns;
 
 		if (gap->fate != SL_FATE_REDO || gap->arrive != r->at)
@@ -376,6 +448,7 @@ static sl_status resolve_op(struct sl_redoer *r, const struct ends *e, bool *cha
 		SL_TRY(redo_gap(r, gap));
 		if (r->possible && runs_fit(r, level, first))
 			continue;
+		undo_recalls(r, recalls);
 		cut_back(r, runs, births, ns);
 		sl_gap_set(gap, r->g->n_tiers > 0 ? SL_FATE_SWAP : SL_FATE_KEEP);
 		*changed = true;
@@ -391,10 +464,10 @@ static sl_status resolve_op(struct sl_redoer *r, const struct ends *e, bool *cha
 /* All arrivals as late as they can be, levels as they are then. */
 static void rewind_redo(struct sl_redoer *r)
 {
-	for (uint32_t i = 0; i < r->g->n; i++) {
-		if (r->g->gaps[i].fate == SL_FATE_REDO)
-			sl_gap_set(&r->g->gaps[i], SL_FATE_REDO);
-	}
+	for (uint32_t i = 0; i < r->g->n; i++)
+		sl_gap_set(&r->g->gaps[i], (enum sl_fate)r->g->gaps[i].fate);
+	r->n_recalls = 0;
+	r->cap_ns = UINT64_MAX;
 	sl_gaps_levels(r->g, r->level);
 	cut_back(r, 0, 0, 0);
 }
@@ -445,6 +518,7 @@ void sl_redoer_destroy(struct sl_redoer *r)
 		return;
 	sl_free(r->redo.runs);
 	sl_free(r->redo.births);
+	sl_free(r->recalls);
 	sl_free(r->made);
 	sl_free(r->content);
 	sl_free(r->last_run);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tensile: swapping and recomputation by tensor, with copies booked ahead of time and
+ * values away over the boundary of iterations. Source: Zhang et al., TENSILE, arXiv
+ * 2105.13336.
+ *
+ * What is kept of the paper: latencies are known before the first step, so there is no
+ * passive one; copies out take the earliest gap of their channel and copies in the
+ * latest; a copy below that is still current makes the second eviction free; parameters
+ * and optimizer states may be away over the boundary; recomputation is chosen by bytes
+ * won per second; swapping on demand (belady) is the safety net.
+ *
+ * Departures, because they leave value on the table there (option published=1 is the
+ * paper's greedy as it was, tensile_published.c):
+ * - Swap or recompute is one choice, by a price for the time on the link, instead of
+ *   recomputation only when no swap is left and never swapping again afterwards. Several
+ *   prices are tried and whole plans compared.
+ * - Chains are recomputed together and stay where there is room, so each op runs about
+ * once more; how long a chain may be is searched for, too.
+ * - A worthless swap is never made: gaps are chosen against the excess over the budget,
+ * and what turns out not to be needed is given back.
+ * - The budget is a promise, with addresses; the paper lowers a sum of bytes as far as it
+ *   goes.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "memory/place.h"
+#include "memory/policy/choose.h"
+#include "memory/policy/keep_int.h"
+#include "memory/policy/policy.h"
+
+#define ROUNDS 4
+#define SLACK_PERCENT 10u
+
+struct search {
+	struct sl_gaps g;
+	uint64_t *level; /* [n_ops + 1] */
+	uint64_t budget;
+	uint64_t total_ns; /* all ops once */
+	struct sl_plan best;
+	struct sl_plan_price best_price;
+	bool found;
+};
+
+/* A point of the search. */
+struct point {
+	double link_price;
+	double redo_cap; /* share of total_ns that one chain may take */
+};
+
+/* When ops start, with what is done again before them and without stalls. */
+static void set_start_ns(struct sl_gaps *g, const struct sl_redo *redo)
+{
+	uint64_t now = 0;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < g->t->n_ops; i++) {
+		for (; k < redo->n_runs && redo->runs[k].before_op == i; k++)
+			now += g->t->ops[redo->runs[k].op].dur_ns;
+		g->start_ns[i] = now;
+		now += g->t->ops[i].dur_ns;
+	}
+	g->start_ns[g->t->n_ops] = now;
+}
+
+static bool is_cheaper(const struct sl_plan_price *a, const struct sl_plan_price *b)
+{
+	if (a->iter_ns != b->iter_ns)
+		return a->iter_ns < b->iter_ns;
+	return a->swap_in_bytes + a->swap_out_bytes <
+	       b->swap_in_bytes + b->swap_out_bytes;
+}
+
+static sl_status offer(struct search *s, struct sl_plan *p, uint64_t *iter_ns)
+{
+	struct sl_plan_price price = {0};
+
+	SL_TRY(sl_plan_price(s->g.t, p, &price));
+	*iter_ns = price.iter_ns;
+	if (s->found && !is_cheaper(&price, &s->best_price))
+		return SL_OK;
+	s->found = true;
+	s->best_price = price;
+	sl_plan_finish(&s->best);
+	sl_plan_move(&s->best, p);
+	return SL_OK;
+}
+
+/* Books copies within `limit` and lowers; with a lower limit for what is only early. */
+static sl_status lower(struct search *s, const struct sl_redo *redo, uint64_t limit,
+	struct sl_plan *p, uint64_t *height)
+{
+	uint64_t over;
+
+	SL_TRY(sl_gaps_book(&s->g, limit, SLACK_PERCENT));
+	SL_TRY(sl_gaps_lower(&s->g, redo, s->budget, "tensile", p, height));
+	if (*height <= s->budget)
+		return SL_OK;
+	over = *height - s->budget;
+	SL_TRY(sl_gaps_book(&s->g, limit > 2 * over ? limit - 2 * over : 0, 0));
+	return sl_gaps_lower(&s->g, redo, s->budget, "tensile", p, height);
+}
+
+/* The time of the plan for a point; UINT64_MAX: there is none. Addresses cost bytes, so
+ * the limit falls until the plan fits. */
+static sl_status attempt(struct search *s, const struct point *at, uint64_t *iter_ns)
+{
+	struct sl_choice how = {.limit = s->budget,
+		.link_price = at->link_price,
+		.redo_cap_ns = (uint64_t)((double)s->total_ns * at->redo_cap),
+		.cross = true};
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_redoer *r = NULL;
+	sl_status st = SL_OK;
+
+	*iter_ns = UINT64_MAX;
+	for (int round = 0; round < ROUNDS; round++) {
+		const struct sl_redo *redo;
+		uint64_t height = 0;
+		bool enough;
+
+		SL_TRY_OUT(sl_gaps_choose(&s->g, &how, &enough));
+		sl_redoer_destroy(r);
+		r = NULL;
+		SL_TRY_OUT(sl_redoer_create(&s->g, s->level, how.limit, &r));
+		SL_TRY_OUT(sl_redoer_resolve(r, &redo));
+		set_start_ns(&s->g, redo);
+		SL_TRY_OUT(lower(s, redo, how.limit, &p, &height));
+		if (height <= s->budget) {
+			st = offer(s, &p, iter_ns);
+			goto out;
+		}
+		if (!enough || height - s->budget > how.limit / 2)
+			goto out;
+		how.limit -= height - s->budget;
+	}
+out:
+	sl_redoer_destroy(r);
+	sl_plan_finish(&p);
+	/* Tiers without room: another point may move less. */
+	return st == SL_E_INFEASIBLE ? SL_OK : st;
+}
+
+/* Tries values for one coordinate and keeps the best in *at. */
+static sl_status scan(struct search *s, struct point *at, double *coordinate,
+	const double *values, size_t n)
+{
+	double best = *coordinate;
+	uint64_t best_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ns;
+
+		*coordinate = values[i];
+		SL_TRY(attempt(s, at, &ns));
+		if (ns < best_ns) {
+			best_ns = ns;
+			best = values[i];
+		}
+	}
+	*coordinate = best;
+	return SL_OK;
+}
+
+static sl_status search(struct search *s)
+{
+	static const double prices[] = {1e-3, 0.1, 0.3, 1, 4};
+	static const double caps[] = {0.003, 0.03, 0.1};
+	struct point at = {.redo_cap = 0.01};
+	double near[4];
+
+	SL_TRY(scan(s, &at, &at.link_price, prices, sizeof(prices) / sizeof(*prices)));
+	SL_TRY(scan(s, &at, &at.redo_cap, caps, sizeof(caps) / sizeof(*caps)));
+	for (int i = 0; i < 4; i++)
+		near[i] = at.link_price * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
+	return scan(s, &at, &at.link_price, near, 4);
+}
+
+static sl_status begin(struct search *s, const struct sl_trace *t, uint64_t budget)
+{
+	*s = (struct search){.budget = budget, .best = SL_PLAN_INIT};
+	SL_TRY(sl_gaps_init(&s->g, t));
+	s->total_ns = s->g.start_ns[t->n_ops];
+	s->level = sl_calloc((size_t)t->n_ops + 1, sizeof(*s->level));
+	return s->level ? SL_OK : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+}
+
+static void finish(struct search *s)
+{
+	sl_plan_finish(&s->best);
+	sl_gaps_finish(&s->g);
+	sl_free(s->level);
+}
+
+/* The safety net. Without a tier it has nothing to offer. */
+static sl_status offer_belady(struct search *s)
+{
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t ns;
+	sl_status st;
+
+	if (s->g.n_tiers == 0)
+		return SL_OK;
+	SL_TRY_OUT(sl_mem_policy_belady.plan(s->g.t, s->budget, &p));
+	SL_TRY_OUT(sl_plan_seal(&p, s->g.t));
+	SL_TRY_OUT(offer(s, &p, &ns));
+out:
+	sl_plan_finish(&p);
+	return st;
+}
+
+static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+{
+	struct search s = {0};
+	struct sl_plan kept = SL_PLAN_INIT;
+	uint64_t peak;
+	sl_status st = SL_OK;
+
+	SL_TRY(sl_keep_plan(t, budget, "tensile", &kept, &peak));
+	if (peak <= budget) {
+		sl_plan_move(out, &kept);
+		return SL_OK;
+	}
+	sl_plan_finish(&kept);
+	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
+	SL_TRY_OUT(offer_belady(&s));
+	SL_TRY_OUT(search(&s));
+	if (!s.found) {
+		st = sl_mem_policy_belady.plan(t, budget, out); /* says what is needed */
+		goto out;
+	}
+	s.best.budget = budget;
+	(void)snprintf(s.best.policy, sizeof(s.best.policy), "tensile");
+	sl_plan_move(out, &s.best);
+out:
+	finish(&s);
+	return st;
+}
+
+const struct sl_mem_policy sl_mem_policy_tensile = {
+	.name = "tensile",
+	.source = "tensile",
+	.summary = "swap and recompute by tensor, copies booked ahead, across iterations",
+	.plan = plan,
+};
