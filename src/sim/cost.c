@@ -39,15 +39,22 @@ const struct sl_cost_link *sl_cost_link_find(
 	return NULL;
 }
 
+double sl_cost_row_ns(
+	const struct sl_cost_op *row, double flops, double bytes, double share)
+{
+	double arithmetic = flops / row->flops_per_s, memory = bytes / row->bytes_per_s;
+	double ns = row->start_ns + (arithmetic > memory ? arithmetic : memory) * 1e9;
+
+	return ns * (1 + row->load * share);
+}
+
 uint64_t sl_cost_predict(const struct sl_cost_book *b, const char *kind, double flops,
 	double bytes, double share)
 {
 	const struct sl_cost_op *row =
 		sl_cost_row(b != NULL ? b : sl_cost_book_at(0, NULL), kind);
-	double arithmetic = flops / row->flops_per_s, memory = bytes / row->bytes_per_s;
-	double ns = row->start_ns + (arithmetic > memory ? arithmetic : memory) * 1e9;
+	double ns = sl_cost_row_ns(row, flops, bytes, share);
 
-	ns *= 1 + row->load * share;
 	if (!(ns < SL_COST_MOST_NS))
 		return (uint64_t)SL_COST_MOST_NS;
 	return ns < 1 ? 1 : (uint64_t)ns;

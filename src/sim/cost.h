@@ -66,6 +66,9 @@ const struct sl_cost_op *sl_cost_row(const struct sl_cost_book *b, const char *k
 /* NULL: the book has no such link. */
 const struct sl_cost_link *sl_cost_link_find(
 	const struct sl_cost_book *b, const char *from, const char *to);
+/* The formula, unrounded. */
+double sl_cost_row_ns(
+	const struct sl_cost_op *row, double flops, double bytes, double share);
 /* Nanoseconds, 1 to SL_COST_MOST_NS. b NULL: the first book. */
 #define SL_COST_MOST_NS 1000000000000000.0
 uint64_t sl_cost_predict(const struct sl_cost_book *b, const char *kind, double flops,
