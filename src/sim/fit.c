@@ -224,8 +224,11 @@ sl_status sl_cost_fit(
 		goto out;
 	}
 	fit_line(&f, &l);
-	skip_far(&f, &l);
-	fit_line(&f, &l);
+	/* What lies far off may have drawn the first line to itself. */
+	for (int i = 0; i < 2; i++) {
+		skip_far(&f, &l);
+		fit_line(&f, &l);
+	}
 	row->start_ns = l.x[0];
 	row->flops_per_s = rate_of(&f, &l, 1);
 	row->bytes_per_s = rate_of(&f, &l, 2);

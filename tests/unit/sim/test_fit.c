@@ -82,6 +82,7 @@ static void noise_of_ten_percent_moves_the_rates_by_less(void **state)
 	assert_true(error < 0.1);
 }
 
+/* Not where they are most of the time: an op that is slow at one size is no accident. */
 static void a_few_wild_samples_are_left_out(void **state)
 {
 	struct sl_cost_sample s[SAMPLES];
@@ -89,8 +90,8 @@ static void a_few_wild_samples_are_left_out(void **state)
 
 	(void)state;
 	make(&truth, 0.02, s);
-	for (int i = 0; i < SAMPLES; i += 15)
-		s[i].ns *= 6;
+	for (int i = 0; i < SAMPLES; i += 6)
+		s[i].ns *= s[i].ns < 1e5 ? 6 : 1;
 	sl_assert_ok(sl_cost_fit(s, SAMPLES, &row));
 	assert_near(row.flops_per_s, truth.flops_per_s, 0.1);
 	assert_near(row.bytes_per_s, truth.bytes_per_s, 0.1);
