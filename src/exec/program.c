@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sealing: from a graph to a program. Three passes over the nodes that matter: where each
- * value's life ends; which storage it gets; which kernel runs each op.
+ * Sealing: from a graph to a program. Passes over the nodes that matter: their order;
+ * where each value's life ends; which storage it gets; which kernel runs each op.
  */
 #include "exec/program.h"
 
 #include "base/alloc.h"
 #include "base/units.h"
 #include "graph/dce.h"
+#include "graph/order.h"
 
 #define BLOCK_BYTES 4096u
 #define LINE_BYTES 64u
@@ -26,14 +27,16 @@ struct sealer {
 	const struct sl_graph *g;
 	struct sl_program *p;
 	bool *keep; /* [n_nodes] */
-	uint32_t *last_use; /* [n_values], of roots: last kept node that touches it */
+	uint32_t *order; /* [n_order] kept nodes */
+	uint32_t n_order;
+	uint32_t *last_use; /* [n_values], of roots: last in order that touches it */
 	uint32_t *storage_of; /* [n_values], of roots */
 	struct sl_node_types *types;
 };
 
 static bool runs(const struct sealer *s, uint32_t node)
 {
-	return s->keep[node] && !(s->g->nodes[node].op->flags & SL_OP_VIEW);
+	return !(s->g->nodes[node].op->flags & SL_OP_VIEW);
 }
 
 static uint64_t storage_bytes(uint64_t used)
@@ -97,7 +100,8 @@ static void find_last_uses(struct sealer *s)
 {
 	const struct sl_graph *g = s->g;
 
-	for (uint32_t n = 0; n < g->n_nodes; n++) {
+	for (uint32_t k = 0; k < s->n_order; k++) {
+		uint32_t n = s->order[k];
 		const struct sl_ir_node *node = &g->nodes[n];
 
 		if (!runs(s, n))
@@ -287,9 +291,9 @@ static sl_status seal_nodes(struct sealer *s)
 
 	if (lists == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to seal a graph");
-	for (uint32_t n = 0; n < s->g->n_nodes && st == SL_OK; n++)
-		if (runs(s, n))
-			st = seal_node(s, n, lists);
+	for (uint32_t k = 0; k < s->n_order && st == SL_OK; k++)
+		if (runs(s, s->order[k]))
+			st = seal_node(s, s->order[k], lists);
 	sl_free(lists);
 	return st;
 }
@@ -303,16 +307,18 @@ sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_progr
 	SL_TRY(sl_graph_status(g));
 	s.p = sl_calloc(1, sizeof(*s.p));
 	s.keep = sl_calloc((size_t)g->n_nodes + 1, sizeof(*s.keep));
+	s.order = sl_calloc((size_t)g->n_nodes + 1, sizeof(*s.order));
 	s.last_use = sl_calloc(n_values, sizeof(*s.last_use));
 	s.storage_of = sl_calloc(n_values, sizeof(*s.storage_of));
 	s.types = sl_calloc(1, sizeof(*s.types));
-	if (!s.p || !s.keep || !s.last_use || !s.storage_of || !s.types) {
+	if (!s.p || !s.keep || !s.order || !s.last_use || !s.storage_of || !s.types) {
 		st = SL_FAIL(SL_E_NOMEM, "no host memory to seal a graph of %u nodes",
 			g->n_nodes);
 		goto out;
 	}
 	s.p->seal_threads = threads;
 	SL_TRY_OUT(sl_graph_dce(g, s.keep));
+	SL_TRY_OUT(sl_graph_order(g, s.keep, s.order, &s.n_order));
 	SL_TRY_OUT(add_persistent(&s));
 	find_last_uses(&s);
 	SL_TRY_OUT(seal_nodes(&s));
@@ -321,6 +327,7 @@ sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_progr
 out:
 	sl_program_destroy(s.p);
 	sl_free(s.keep);
+	sl_free(s.order);
 	sl_free(s.last_use);
 	sl_free(s.storage_of);
 	sl_free(s.types);

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/rng.h"
 #include "graph/dce.h"
+#include "graph/order.h"
 
 #define ALIGN 4096
 
@@ -82,7 +83,29 @@ struct twin {
 	struct sl_graph_io *io;
 	uint8_t **data; /* [n_values], of roots */
 	bool *keep;
+	uint32_t *order; /* node of each op, views left out */
+	uint32_t *op_of; /* [n_nodes] */
 };
+
+/* Which of the program's ops a node became. */
+static sl_status find_ops(struct twin *t)
+{
+	uint32_t n, ops = 0;
+
+	t->order = sl_calloc((size_t)t->g->n_nodes + 1, sizeof(*t->order));
+	t->op_of = sl_calloc((size_t)t->g->n_nodes + 1, sizeof(*t->op_of));
+	if (t->order == NULL || t->op_of == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no twin");
+	SL_TRY(sl_graph_dce(t->g, t->keep));
+	SL_TRY(sl_graph_order(t->g, t->keep, t->order, &n));
+	for (uint32_t k = 0; k < n; k++)
+		if (!(t->g->nodes[t->order[k]].op->flags & SL_OP_VIEW))
+			t->op_of[t->order[k]] = ops++;
+	if (ops != t->p->n_ops)
+		return SL_FAIL(SL_E_NO, "the program has %u ops, the graph %u",
+			t->p->n_ops, ops);
+	return SL_OK;
+}
 
 static sl_status twin_init(struct twin *t)
 {
@@ -102,7 +125,7 @@ static sl_status twin_init(struct twin *t)
 			return SL_FAIL(SL_E_NOMEM, "no twin");
 		memset(t->data[v], 0xab, bytes);
 	}
-	return sl_graph_dce(t->g, t->keep);
+	return find_ops(t);
 }
 
 static void twin_finish(struct twin *t)
@@ -111,6 +134,8 @@ static void twin_finish(struct twin *t)
 		sl_free_aligned(t->data[v]);
 	sl_free(t->data);
 	sl_free(t->keep);
+	sl_free(t->order);
+	sl_free(t->op_of);
 }
 
 static void *address(const struct twin *t, sl_val v)
@@ -154,18 +179,15 @@ static sl_status run_op(
 	return st;
 }
 
+/* In the order the graph was built in, so that the program's own shows to be as good. */
 static sl_status run_step(const struct twin *t)
 {
-	uint32_t op = 0;
-
 	for (uint32_t k = 0; k < t->g->n_nodes; k++) {
 		const struct sl_ir_node *n = &t->g->nodes[k];
 
 		if (!t->keep[k] || (n->op->flags & SL_OP_VIEW))
 			continue;
-		if (op == t->p->n_ops)
-			return SL_FAIL(SL_E_NO, "the program has %u ops only", op);
-		SL_TRY(run_op(t, n, &t->p->ops[op++]));
+		SL_TRY(run_op(t, n, &t->p->ops[t->op_of[k]]));
 	}
 	t->io->step++;
 	return SL_OK;
