@@ -150,6 +150,7 @@ static sl_status one_step(struct sl_session *s)
 	if (s->io.has_next)
 		s->io.next = first_part(s, request_of(s, s->step + 1));
 	id = s->io.request.count == full_batch(s) ? SL_TRAIN : SL_TRAIN_TAIL;
+	SL_TRY(sl_session_ready(s, id));
 	sl_machine_stats(&s->machine, &s->before);
 	SL_TRY(sl_session_run(s, id));
 	SL_TRY(check_loss(s));
