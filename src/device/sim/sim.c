@@ -138,7 +138,7 @@ static const struct sl_device_impl without_data = {
 sl_status sl_device_sim_create_mode(bool timing_only, struct sl_device **out)
 {
 	struct sim *s = sl_calloc(1, sizeof(*s));
-	sl_status st = SL_OK;
+	sl_status st;
 
 	if (s == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no memory for a device");
