@@ -9,9 +9,9 @@
 #include "sim/cost.h"
 
 /*
- * A sealed instance: the graph's nodes in their one order, each with its kernel chosen
- * and prepared, and every value assigned to a storage. Sealing knows no budget (contracts
- * 2), so results cannot depend on one.
+ * A sealed instance: the graph's nodes in their one order (graph/order.h), each with its
+ * kernel chosen and prepared, and every value assigned to a storage. Sealing knows no
+ * budget (contracts 2), so results cannot depend on one.
  *
  * 1. Storages [0, n_persistent) are the graph's parameters, then its states, in order of
  * declaration; programs made from the same declarations agree on them.
@@ -73,8 +73,8 @@ SL_NODISCARD sl_status sl_program_add_tiers(
 	struct sl_trace *t, const struct sl_program_tier *tiers, uint32_t n_tiers);
 
 /*
- * The trace of one step, timed by a cost book (NULL: the default one); storage ids are its
- * value ids. Storage n_persistent is the bounce buffer of the tiers: immovable,
+ * The trace of one step, timed by a cost book (NULL: the default one); storage ids are
+ * its value ids. Storage n_persistent is the bounce buffer of the tiers: immovable,
  * SL_BOUNCE_BYTES.
  */
 #define SL_BOUNCE_BYTES 8192u

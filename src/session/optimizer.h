@@ -7,9 +7,10 @@
 
 /*
  * Optimizers as ordinary nodes, one small group a tensor, appended after the gradients:
- * the step counter, the schedule, the clipping factor, the updates. A tensor over 16 MiB
- * is updated in slices whose states are values of their own, so that no op needs all of a
- * large state at once.
+ * the step counter, the schedule, the clipping factor, the updates; sealing moves them up
+ * to where their gradients are ready (graph/order.h). A tensor over 16 MiB is updated in
+ * slices whose states are values of their own, so that no op needs all of a large state
+ * at once.
  */
 #define SL_OPTIM_SLICE_BYTES ((int64_t)16 << 20)
 
