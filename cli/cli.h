@@ -29,6 +29,9 @@ struct cli_args {
 	const char *disk; /* DIR[:SIZE] */
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;
+	/* calibrate */
+	bool quick;
+	const char *folder;
 	/* replay */
 	const char *phases, *events, *timeline;
 	int64_t iterations;

@@ -109,7 +109,9 @@ static void rows_are_named_like_operators(void **state)
 	(void)state;
 	for (size_t i = 0; (b = sl_cost_book_at(i, NULL)) != NULL; i++) {
 		for (uint32_t k = 1; k < b->n_ops; k++) {
-			bool found = false;
+			/* The ends of a graph are in no table. */
+			bool found = strcmp(b->ops[k].kind, "feed") == 0 ||
+				     strcmp(b->ops[k].kind, "fetch") == 0;
 			const char *name, *help;
 
 			for (size_t n = 0; (name = sl_op_name_at(n, &help)) != NULL; n++)
