@@ -331,7 +331,7 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 		.hooks = &hook,
 		.n_hooks = 1,
 		.events = m->events,
-		.op_ns = watched ? sl_replan_times(m->replan) : NULL,
+		.op_ns = watched ? sl_replan_times(m->replan) : m->op_ns,
 		.run = *run,
 	};
 

@@ -36,6 +36,7 @@ struct sl_machine {
 	const struct sl_plan *plan; /* in force; of the adopted instance */
 	const struct sl_instance *watched; /* whose times may give it new plans */
 	struct sl_replan *replan; /* NULL: its plan stays */
+	uint64_t *op_ns; /* calibration: of the step, by op; NULL: not measured */
 	void (*replan_hook)(void *ctx); /* tests: as in sl_replan_opts */
 	void *replan_hook_ctx;
 	double plan_ms;
