@@ -37,6 +37,7 @@ struct bed {
 	struct sl_event_ring *events;
 	struct sl_engine *engine;
 	uint8_t *arena;
+	uint64_t *op_ns;
 	double ns[ROUNDS];
 };
 
@@ -111,6 +112,8 @@ static void bed_open(
 	o.arena_bytes = (b->plan.peak + 4095) & ~(uint64_t)4095;
 	b->arena = sl_alloc_aligned(4096, o.arena_bytes);
 	must(b->arena ? SL_OK : SL_FAIL(SL_E_NOMEM, "no arena"), "arena");
+	b->op_ns = sl_alloc(p->n_ops * sizeof(*b->op_ns));
+	must(b->op_ns ? SL_OK : SL_FAIL(SL_E_NOMEM, "no times"), "times");
 	o.arena = b->arena;
 	o.events = b->events;
 	o.bounce_offset = tier ? b->plan.value_offset[p->n_persistent] : SL_NO_OFFSET;
@@ -127,6 +130,7 @@ static void bed_close(struct bed *b)
 	sl_plan_finish(&b->plan);
 	sl_trace_finish(&b->trace);
 	sl_free_aligned(b->arena);
+	sl_free(b->op_ns);
 }
 
 /* Nanoseconds a node of one step. */
@@ -141,6 +145,7 @@ static double run_step(struct bed *b, const struct sl_program *p)
 		.hooks = &hook,
 		.n_hooks = 1,
 		.events = b->events,
+		.op_ns = b->op_ns,
 		.run = {.feed = feed, .fetch = fetch},
 	};
 	sl_ns begin = sl_clock_now();

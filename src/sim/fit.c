@@ -108,21 +108,25 @@ static void solve_best(double a[3][4], struct line *out)
 	}
 }
 
+static void add_sample(
+	const struct line *l, const struct sl_cost_sample *s, double a[3][4])
+{
+	double t[4];
+
+	terms(l, s, t);
+	for (int r = 0; r < 3; r++)
+		for (int k = 0; k < 4; k++)
+			a[r][k] += t[r] * t[k];
+}
+
 static void fit_line(const struct fit *f, struct line *l)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		double a[3][4] = {{0}};
 
-		for (size_t i = 0; i < f->n; i++) {
-			double t[4];
-
-			if (f->skip[i] || f->s[i].load > 0)
-				continue;
-			terms(l, &f->s[i], t);
-			for (int r = 0; r < 3; r++)
-				for (int k = 0; k < 4; k++)
-					a[r][k] += t[r] * t[k];
-		}
+		for (size_t i = 0; i < f->n; i++)
+			if (!f->skip[i] && !(f->s[i].load > 0))
+				add_sample(l, &f->s[i], a);
 		solve_best(a, l);
 	}
 }
