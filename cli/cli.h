@@ -29,6 +29,8 @@ struct cli_args {
 	const char *disk; /* DIR[:SIZE] */
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;
+	struct sl_place_config place;
+	const char *svg;
 	/* calibrate */
 	bool quick;
 	const char *folder;

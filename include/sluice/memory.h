@@ -122,6 +122,35 @@ SL_NODISCARD sl_status sl_replay_jobs(const struct sl_replay_source *jobs, size_
 	const struct sl_replay_config *config, struct sl_replay_report *out,
 	struct sl_replay_sum *sum);
 
+/*
+ * The address planner on a table of buffers (CSV: docs/formats/place.md): each gets an
+ * offset so that buffers live at the same time do not overlap. Columns id, lower, upper,
+ * size and, optionally, alignment and offset; a buffer lives on [lower, upper), and a
+ * given offset is kept.
+ */
+struct sl_place_config {
+	uint64_t base_bytes; /* the lowest offset given */
+	uint64_t capacity_bytes; /* no buffer may end above it; 0: as low as is found */
+	bool fast; /* milliseconds, not a second, for what orders do not solve */
+	bool validate; /* check the offsets of the table; give none */
+};
+
+struct sl_place_report {
+	uint64_t buffers, fixed; /* rows; those with a given offset */
+	uint64_t load_bytes; /* most bytes live at one time: no placement is lower */
+	uint64_t height_bytes; /* where the highest buffer ends; 0: none was placed */
+	uint64_t base_bytes, capacity_bytes;
+	uint64_t place_ns; /* real time, reading included */
+	bool valid; /* sound and within the capacity */
+};
+
+/* SL_E_NO: no placement in the capacity, or the offsets of the table clash; the message
+ * says which, and the report is filled. SL_E_FORMAT or SL_E_LIMIT name the line. csv and
+ * svg may be NULL: the table with its offsets and a picture of it are appended. */
+SL_NODISCARD sl_status sl_place_file(const char *path,
+	const struct sl_place_config *config, struct sl_place_report *out,
+	struct sl_buf *csv, struct sl_buf *svg);
+
 /* Names of policies, devices, tiers below them and cost books, each with a line about it
  * (summary may be NULL); NULL past the end. Borrowed for ever; any thread. */
 const char *sl_policy_name_at(size_t i, const char **summary);

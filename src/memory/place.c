@@ -18,7 +18,8 @@
 #include "memory/pool.h"
 
 #define MANY_ITEMS 20000 /* above: only the first order of the family */
-#define IMPROVE_STEPS 6000000
+#define IMPROVE_STEPS 8000000
+#define SEARCH_STEPS 250000000
 
 struct key {
 	uint64_t major, minor;
@@ -237,8 +238,9 @@ static sl_status try_all(struct sl_place_work *w, enum sl_place_effort effort)
 		return SL_OK;
 	SL_TRY(sl_place_fit_new(w, &fit));
 	SL_TRY_OUT(try_orders(w, fit, n_orders));
-	if (effort == SL_PLACE_IMPROVE && w->best_height > w->goal)
-		SL_TRY_OUT(sl_place_dive(w, IMPROVE_STEPS));
+	if (effort >= SL_PLACE_IMPROVE && w->best_height > w->goal)
+		SL_TRY_OUT(sl_place_dive(
+			w, effort == SL_PLACE_SEARCH ? SEARCH_STEPS : IMPROVE_STEPS));
 out:
 	sl_place_fit_free(fit);
 	return st;
@@ -269,39 +271,43 @@ out:
 	return st;
 }
 
+static sl_status check_item(const struct sl_place_item *it, size_t i)
+{
+	if (it->first > it->last || it->align == 0 || (it->align & (it->align - 1)) != 0)
+		return SL_FAIL(SL_E_INVALID,
+			"item %zu: lives from %u to %u, alignment %llu (a power of two)",
+			i, it->first, it->last, (unsigned long long)it->align);
+	if (it->fixed && it->offset % it->align != 0)
+		return SL_FAIL(SL_E_INVALID,
+			"item %zu: the fixed offset %llu is no multiple of its "
+			"alignment %llu",
+			i, (unsigned long long)it->offset, (unsigned long long)it->align);
+	return SL_OK;
+}
+
 /* What must hold before anything is placed; the goal. */
 static sl_status check_items(struct sl_place_work *w, uint64_t capacity)
 {
-	uint64_t sum = w->base, load = 0, top = capacity;
+	uint64_t sum = 0, room = 0, top = w->base, load = 0;
+	bool fits = true;
 
-	for (size_t i = 0; i < w->n; i++) {
+	for (size_t i = 0; i < w->n && fits; i++) {
 		const struct sl_place_item *it = &w->items[i];
-		uint64_t room = it->fixed ? it->offset : it->align;
+		uint64_t end = 0;
 
-		if (it->first > it->last || it->align == 0 ||
-			(it->align & (it->align - 1)) != 0)
-			return SL_FAIL(SL_E_INVALID,
-				"item %zu: lives from %u to %u, alignment %llu (a power "
-				"of two)",
-				i, it->first, it->last, (unsigned long long)it->align);
-		if (!sl_add_u64(sum, it->bytes, &sum) || !sl_add_u64(sum, room, &sum) ||
-			sum > SL_PLACE_MAX_BYTES)
-			return SL_FAIL(SL_E_INVALID,
-				"sizes and offsets add up past 2^63 bytes at item %zu",
-				i);
+		SL_TRY(check_item(it, i));
+		fits = sl_add_u64(sum, it->bytes, &sum) && sum <= SL_PLACE_MAX_BYTES &&
+		       (it->fixed ? sl_add_u64(it->offset, it->bytes, &end)
+				  : sl_add_u64(room, it->bytes + it->align - 1, &room));
 		w->any_fixed |= it->fixed;
-		if (!it->fixed)
-			continue;
-		top = it->offset + it->bytes > top ? it->offset + it->bytes : top;
-		if (it->offset % it->align != 0)
-			return SL_FAIL(SL_E_INVALID,
-				"item %zu: the fixed offset %llu is no multiple of its "
-				"alignment %llu",
-				i, (unsigned long long)it->offset,
-				(unsigned long long)it->align);
+		top = end > top ? end : top;
 	}
+	if (!fits || !sl_add_u64(room, top, &room) || room > SL_PLACE_MAX_BYTES)
+		return SL_FAIL(
+			SL_E_INVALID, "sizes and fixed offsets add up past 2^63 bytes");
 	SL_TRY(sl_place_load(w->items, w->n, &load));
-	w->goal = w->base + load > top ? w->base + load : top;
+	w->goal = w->base + load > capacity ? w->base + load : capacity;
+	w->goal = top > w->goal ? top : w->goal;
 	return w->any_fixed ? check_fixed(w) : SL_OK;
 }
 

@@ -22,14 +22,16 @@ struct sl_place_item {
 	bool fixed;
 };
 
-/* The sizes of all items, each rounded up to its alignment, and the base add up to at
- * most this. */
+/* The sizes add up to at most this; so do those of the items that are not fixed, each
+ * with its alignment less one, and the higher one of the base and the fixed items' top.
+ */
 #define SL_PLACE_MAX_BYTES ((uint64_t)1 << 63)
 
 enum sl_place_effort {
 	SL_PLACE_ONE, /* largest first; near n log n */
 	SL_PLACE_FAMILY, /* several orders, the lowest height kept */
-	SL_PLACE_IMPROVE /* and bounded searches: some 20 ms more */
+	SL_PLACE_IMPROVE, /* and bounded searches, some 30 ms of them */
+	SL_PLACE_SEARCH /* a second of them */
 };
 
 struct sl_place_opts {
