@@ -98,7 +98,8 @@ const char *sl_machine_policy(const struct sl_session_config *config)
 {
 	if (config->policy != NULL)
 		return config->policy;
-	return config->budget_bytes > 0 ? "belady" : "keep";
+	return config->budget_bytes > 0 ? SL_POLICY_WITH_BUDGET
+					: SL_POLICY_WITHOUT_BUDGET;
 }
 
 static sl_status head_budget(struct sl_text *t, uint64_t *out)
@@ -194,14 +195,11 @@ out:
 
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
 {
-	const struct sl_mem_policy *policy = sl_policy_find(sl_machine_policy(config));
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
+	struct sl_policy_choice policy;
 
-	if (policy == NULL)
-		return SL_FAIL(SL_E_USAGE,
-			"--policy %s is unknown; `sluice list policies` lists them",
-			sl_machine_policy(config));
-	SL_TRY(sl_policy_plan(policy, &x->trace, budget, &x->plan));
+	SL_TRY(sl_policy_parse(sl_machine_policy(config), &policy));
+	SL_TRY(sl_policy_apply(&policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
 }
 

@@ -165,34 +165,30 @@ static sl_status print_plan(
 }
 
 sl_status sl_planner_policy(
-	const char *name, uint64_t budget_bytes, const struct sl_mem_policy **out)
+	const char *name, uint64_t budget_bytes, struct sl_policy_choice *out)
 {
 	if (name == NULL)
-		name = budget_bytes > 0 ? "belady" : "keep";
-	*out = sl_policy_find(name);
-	if (*out == NULL)
-		return SL_FAIL(SL_E_USAGE,
-			"--policy %s is unknown; `sluice list policies` lists them",
-			name);
-	return SL_OK;
+		name = budget_bytes > 0 ? SL_POLICY_WITH_BUDGET
+					: SL_POLICY_WITHOUT_BUDGET;
+	return sl_policy_parse(name, out);
 }
 
 sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 	uint64_t budget_bytes, struct sl_plan_report *out, struct sl_buf *plan_text)
 {
-	const struct sl_mem_policy *policy;
+	struct sl_policy_choice policy;
 	struct sl_plan plan = SL_PLAN_INIT;
 	sl_status st;
 	sl_ns begin;
 
 	SL_TRY(sl_planner_policy(policy_name, budget_bytes, &policy));
 	*out = (struct sl_plan_report){.budget_bytes = budget_bytes};
-	snprintf(out->policy, sizeof(out->policy), "%s", policy->name);
+	snprintf(out->policy, sizeof(out->policy), "%s", policy.policy->name);
 	fill_binding(p, out);
-	SL_TRY(sl_policy_least(policy, &p->trace, &out->least_budget_bytes));
+	SL_TRY(sl_policy_least(policy.policy, &p->trace, &out->least_budget_bytes));
 	begin = sl_clock_now();
-	st = sl_policy_plan(
-		policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);
+	st = sl_policy_apply(
+		&policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);
 	out->plan_ns = (uint64_t)(sl_clock_now() - begin);
 	if (st == SL_E_INFEASIBLE) {
 		p->failed = st;

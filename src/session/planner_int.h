@@ -17,6 +17,6 @@ struct sl_planner {
 
 /* By name, or the default of that budget; SL_E_USAGE. */
 SL_NODISCARD sl_status sl_planner_policy(
-	const char *name, uint64_t budget_bytes, const struct sl_mem_policy **out);
+	const char *name, uint64_t budget_bytes, struct sl_policy_choice *out);
 
 #endif

@@ -47,7 +47,7 @@ static sl_status plan_again(struct sl_replan *r, struct sl_plan *next)
 {
 	struct sl_plan_price now, then;
 
-	SL_TRY(sl_policy_plan(r->opts.policy, &r->timed, r->opts.budget, next));
+	SL_TRY(sl_policy_apply(&r->opts.policy, &r->timed, r->opts.budget, next));
 	SL_TRY(sl_plan_price(&r->timed, r->plan, &now));
 	SL_TRY(sl_plan_price(&r->timed, next, &then));
 	r->cheaper = then.iter_ns < now.iter_ns;

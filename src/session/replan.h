@@ -26,7 +26,7 @@
 struct sl_replan_opts {
 	const struct sl_trace *trace; /* borrowed, as are the others */
 	const struct sl_plan *plan; /* in force at first */
-	const struct sl_mem_policy *policy;
+	struct sl_policy_choice policy;
 	uint64_t budget; /* of each plan */
 	double limit; /* of drift; 0: SL_DRIFT_DEFAULT */
 	/* planning takes at most one part in so many of the time, whatever drifts */

@@ -47,12 +47,12 @@ out:
 
 static sl_status make_plan(const struct sl_replay_source *s, struct sl_plan *out)
 {
-	const struct sl_mem_policy *policy;
+	struct sl_policy_choice policy;
 
 	if (s->plan_path != NULL)
 		return load_plan(s, out);
 	SL_TRY(sl_planner_policy(s->policy, s->budget_bytes, &policy));
-	return sl_policy_plan(policy, &s->planner->trace,
+	return sl_policy_apply(&policy, &s->planner->trace,
 		s->budget_bytes > 0 ? s->budget_bytes : UINT64_MAX, out);
 }
 

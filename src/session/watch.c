@@ -6,10 +6,9 @@
 sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config *config,
 	const struct sl_instance *x)
 {
-	const struct sl_replan_opts opts = {
+	struct sl_replan_opts opts = {
 		.trace = &x->trace,
 		.plan = &x->plan,
-		.policy = sl_policy_find(sl_machine_policy(config)),
 		.budget = m->arena_bytes,
 		.limit = config->replan_drift,
 		.share = 10,
@@ -21,6 +20,7 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 	if (m->virtual != NULL || config->no_replan || config->plan_path != NULL ||
 		x->plan.n_actions == 0)
 		return SL_OK;
+	SL_TRY(sl_policy_parse(sl_machine_policy(config), &opts.policy));
 	SL_TRY(sl_replan_create(&opts, &m->replan));
 	m->watched = x;
 	return SL_OK;

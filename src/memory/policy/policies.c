@@ -2,6 +2,9 @@
 /* The table of memory policies and the one door to them: plan, seal, check, price. */
 #include "memory/policy/policy.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory/place.h"
@@ -26,19 +29,94 @@ const struct sl_mem_policy *sl_policy_find(const char *name)
 	return NULL;
 }
 
-sl_status sl_policy_plan(const struct sl_mem_policy *policy, const struct sl_trace *t,
+struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy)
+{
+	struct sl_policy_choice c = {.policy = policy};
+
+	for (size_t i = 0; policy->options && policy->options[i].name; i++)
+		c.options[i] = policy->options[i].usual;
+	return c;
+}
+
+static sl_status fail_option(const struct sl_mem_policy *p, const char *text, size_t len)
+{
+	char names[256] = "none";
+	size_t n = 0;
+
+	for (size_t i = 0; p->options && p->options[i].name && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s=%lld..%lld",
+			i > 0 ? ", " : "", p->options[i].name,
+			(long long)p->options[i].min, (long long)p->options[i].max);
+	return SL_FAIL(SL_E_USAGE, "--policy %s: option '%.*s'; its options: %s", p->name,
+		(int)len, text, names);
+}
+
+/* One "name=value" of len bytes. */
+static sl_status parse_option(struct sl_policy_choice *c, const char *text, size_t len)
+{
+	const struct sl_policy_option *rows = c->policy->options;
+	const char *equals = memchr(text, '=', len);
+	size_t name = equals ? (size_t)(equals - text) : len, i = 0;
+	char *end;
+	long long value;
+
+	while (rows && rows[i].name &&
+		(strlen(rows[i].name) != name || strncmp(rows[i].name, text, name) != 0))
+		i++;
+	if (!rows || !rows[i].name || !equals)
+		return fail_option(c->policy, text, len);
+	errno = 0;
+	value = strtoll(equals + 1, &end, 10);
+	if (errno != 0 || end == equals + 1 || end != text + len || value < rows[i].min ||
+		value > rows[i].max)
+		return fail_option(c->policy, text, len);
+	c->options[i] = value;
+	return SL_OK;
+}
+
+sl_status sl_policy_parse(const char *text, struct sl_policy_choice *out)
+{
+	size_t len = strcspn(text, ":");
+	struct sl_policy_choice c;
+
+	for (size_t i = 0; sl_policy_at(i); i++) {
+		if (strlen(policies[i]->name) != len ||
+			strncmp(policies[i]->name, text, len) != 0)
+			continue;
+		c = sl_policy_usual(policies[i]);
+		for (text += len; *text != '\0'; text += len) {
+			text++;
+			len = strcspn(text, ",");
+			SL_TRY(parse_option(&c, text, len));
+		}
+		*out = c;
+		return SL_OK;
+	}
+	return SL_FAIL(SL_E_USAGE,
+		"--policy %s is unknown; `sluice list policies` lists them", text);
+}
+
+static sl_status call(const struct sl_policy_choice *c, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *out)
+{
+	if (c->policy->plan_with)
+		return c->policy->plan_with(t, budget, c->options, out);
+	return c->policy->plan(t, budget, out);
+}
+
+sl_status sl_policy_apply(const struct sl_policy_choice *choice, const struct sl_trace *t,
 	uint64_t budget, struct sl_plan *out)
 {
 	sl_status st = SL_OK;
 	struct sl_plan plan = SL_PLAN_INIT;
 	struct sl_plan_price price = {0};
 
-	SL_TRY_OUT(policy->plan(t, budget, &plan));
+	SL_TRY_OUT(call(choice, t, budget, &plan));
 	SL_TRY_OUT(sl_plan_seal(&plan, t));
 	st = sl_plan_check(t, &plan, budget, NULL);
 	if (st != SL_OK) {
-		st = sl_fail_prefix(
-			st, "policy %s made an unsound plan (a bug)", policy->name);
+		st = sl_fail_prefix(st, "policy %s made an unsound plan (a bug)",
+			choice->policy->name);
 		goto out;
 	}
 	SL_TRY_OUT(sl_plan_price(t, &plan, &price));
@@ -48,6 +126,14 @@ sl_status sl_policy_plan(const struct sl_mem_policy *policy, const struct sl_tra
 out:
 	sl_plan_finish(&plan);
 	return st;
+}
+
+sl_status sl_policy_plan(const struct sl_mem_policy *policy, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *out)
+{
+	struct sl_policy_choice usual = sl_policy_usual(policy);
+
+	return sl_policy_apply(&usual, t, budget, out);
 }
 
 sl_status sl_policy_least(

@@ -29,6 +29,7 @@
 #include "memory/policy/choose.h"
 #include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
+#include "memory/policy/tensile_published.h"
 
 #define ROUNDS 4
 #define SLACK_PERCENT 10u
@@ -41,12 +42,14 @@ struct search {
 	struct sl_plan best;
 	struct sl_plan_price best_price;
 	bool found;
+	bool cross, redo; /* options */
 };
 
 /* A point of the search. */
 struct point {
 	double link_price;
 	double redo_cap; /* share of total_ns that one chain may take */
+	bool stay; /* nothing is away over the boundary */
 };
 
 /* When ops start, with what is done again before them and without stalls. */
@@ -108,8 +111,9 @@ static sl_status attempt(struct search *s, const struct point *at, uint64_t *ite
 {
 	struct sl_choice how = {.limit = s->budget,
 		.link_price = at->link_price,
-		.redo_cap_ns = (uint64_t)((double)s->total_ns * at->redo_cap),
-		.cross = true};
+		.redo_cap_ns =
+			s->redo ? (uint64_t)((double)s->total_ns * at->redo_cap) : 0,
+		.cross = s->cross && !at->stay};
 	struct sl_plan p = SL_PLAN_INIT;
 	struct sl_redoer *r = NULL;
 	sl_status st = SL_OK;
@@ -169,12 +173,25 @@ static sl_status search(struct search *s)
 	static const double caps[] = {0.003, 0.03, 0.1};
 	struct point at = {.redo_cap = 0.01};
 	double near[4];
+	uint64_t ns;
 
 	SL_TRY(scan(s, &at, &at.link_price, prices, sizeof(prices) / sizeof(*prices)));
 	SL_TRY(scan(s, &at, &at.redo_cap, caps, sizeof(caps) / sizeof(*caps)));
 	for (int i = 0; i < 4; i++)
 		near[i] = at.link_price * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
-	return scan(s, &at, &at.link_price, near, 4);
+	SL_TRY(scan(s, &at, &at.link_price, near, 4));
+	/* Copies over the boundary have less to hide behind. */
+	at.stay = true;
+	return s->cross ? attempt(s, &at, &ns) : SL_OK;
+}
+
+/* Two points that are seldom far off: mostly swapping, mostly redoing. */
+static sl_status search_quickly(struct search *s)
+{
+	uint64_t ns;
+
+	SL_TRY(attempt(s, &(struct point){.link_price = 0.5, .redo_cap = 0.01}, &ns));
+	return attempt(s, &(struct point){.link_price = 1e-3, .redo_cap = 0.01}, &ns);
 }
 
 static sl_status begin(struct search *s, const struct sl_trace *t, uint64_t budget)
@@ -210,7 +227,27 @@ out:
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+enum option { PUBLISHED, EFFORT, CROSS, REDO };
+
+static const struct sl_policy_option options[] = {
+	[PUBLISHED] = {"published", 0, 1, 0, "1: the paper's greedy as it was"},
+	[EFFORT] = {"effort", 0, 1, 1, "0: a first plan, quickly"},
+	[CROSS] = {"cross", 0, 1, 1, "0: nothing is away over the boundary"},
+	[REDO] = {"redo", 0, 1, 1, "0: nothing is recomputed"},
+	{0},
+};
+
+static sl_status plan_published(const struct sl_trace *t, uint64_t budget,
+	const int64_t *option, struct sl_plan *out)
+{
+	return sl_tensile_published_plan(t, budget, "tensile",
+		&(struct sl_tp_options){.no_cross_iteration = !option[CROSS],
+			.no_recompute = !option[REDO]},
+		out);
+}
+
+static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
 {
 	struct search s = {0};
 	struct sl_plan kept = SL_PLAN_INIT;
@@ -223,9 +260,14 @@ static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan 
 		return SL_OK;
 	}
 	sl_plan_finish(&kept);
+	if (option[PUBLISHED])
+		return plan_published(t, budget, option, out);
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
-	SL_TRY_OUT(offer_belady(&s));
-	SL_TRY_OUT(search(&s));
+	s.cross = option[CROSS];
+	s.redo = option[REDO];
+	SL_TRY_OUT(option[EFFORT] == 0 ? search_quickly(&s) : search(&s));
+	if (!s.found || option[EFFORT] > 0)
+		SL_TRY_OUT(offer_belady(&s));
 	if (!s.found) {
 		st = sl_mem_policy_belady.plan(t, budget, out); /* says what is needed */
 		goto out;
@@ -238,9 +280,44 @@ out:
 	return st;
 }
 
+/* With a tier B*, proved by belady. Without one: the least that is found, between the
+ * bound and the peak of keep. */
+static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
+{
+	struct sl_reach tiers[SL_REACH_MAX];
+	struct sl_least_budget bound = {0};
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t lo, hi = 0;
+
+	SL_TRY(sl_trace_least_budget(t, &bound));
+	*out_bytes = bound.bytes;
+	if (sl_reach_find(t, tiers) > 0)
+		return SL_OK;
+	SL_TRY(sl_mem_policy_keep.least(t, &hi));
+	lo = bound.bytes / SL_PAGE_BYTES;
+	hi /= SL_PAGE_BYTES;
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		int64_t usual[] = {0, 0, 1, 1};
+		sl_status st = plan(t, mid * SL_PAGE_BYTES, usual, &p);
+
+		sl_plan_finish(&p);
+		if (st != SL_OK && st != SL_E_INFEASIBLE)
+			return st;
+		if (st == SL_OK)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	*out_bytes = hi * SL_PAGE_BYTES;
+	return SL_OK;
+}
+
 const struct sl_mem_policy sl_mem_policy_tensile = {
 	.name = "tensile",
 	.source = "tensile",
 	.summary = "swap and recompute by tensor, copies booked ahead, across iterations",
-	.plan = plan,
+	.options = options,
+	.plan_with = plan,
+	.least = least,
 };

@@ -90,7 +90,7 @@ static void rig_open(struct rig *g)
 		&(struct sl_replan_opts){
 			.trace = &g->t,
 			.plan = &g->first,
-			.policy = &policy,
+			.policy = {.policy = &policy},
 			.budget = 16 * BLOCK,
 			.share = 1,
 			.hook = wait_for_leave,

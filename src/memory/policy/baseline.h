@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_MEMORY_POLICY_BASELINE_H
+#define SL_MEMORY_POLICY_BASELINE_H
+
+#include "memory/policy/gaps.h"
+
+/*
+ * Policies of papers that promise no budget: their fates where these fit, belady's plan
+ * under their name where not, so that every budget that belady can meet works.
+ */
+
+/* All fates of g are KEEP. Leaves *out empty if nothing fits. */
+typedef sl_status (*sl_baseline_fn)(struct sl_gaps *g, uint64_t budget, const char *name,
+	const void *ctx, struct sl_plan *out);
+
+SL_NODISCARD sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget,
+	const char *name, sl_baseline_fn fn, const void *ctx, struct sl_plan *out);
+SL_NODISCARD sl_status sl_baseline_least(const struct sl_trace *t, uint64_t *out_bytes);
+
+/* Resolves what runs again and lowers. *out is empty, and *out_height above the budget,
+ * where the plan does not fit. */
+SL_NODISCARD sl_status sl_baseline_lower(struct sl_gaps *g, uint64_t budget,
+	const char *name, struct sl_plan *out, uint64_t *out_height);
+
+/* The op that runs at ns of start_ns: the last one that starts by then. */
+uint32_t sl_gaps_op_at(const struct sl_gaps *g, uint64_t ns);
+/* The first op that starts at ns or later; n_ops: none. */
+uint32_t sl_gaps_op_from(const struct sl_gaps *g, uint64_t ns);
+
+#endif
