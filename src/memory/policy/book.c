@@ -20,7 +20,7 @@ struct booker {
 	unsigned slack_percent;
 	uint64_t *level;
 	struct sl_gap **swaps;
-	uint32_t *wish; /* [swaps] op before which the copy in should be issued */
+	uint32_t *wish; /* [gaps] op before which the copy in should be issued */
 	size_t n;
 };
 
@@ -83,10 +83,12 @@ static void book_out(struct booker *b)
 		struct sl_gap *gap = b->swaps[i];
 		uint64_t end = b->g->start_ns[gap->from_op] +
 			       b->g->t->ops[gap->from_op].dur_ns + gap->delay_ns;
-		uint32_t last = gap->wraps ? b->g->t->n_ops : gap->arrive, until;
+		uint32_t last = b->wish[gap - b->g->gaps], until;
 
 		if (!gap->dirty)
 			continue;
+		if (gap->wraps)
+			last = b->g->t->n_ops;
 		if (end < free_ns[gap->tier])
 			end = free_ns[gap->tier];
 		end += sl_gap_out_ns(b->g, gap);
@@ -120,18 +122,18 @@ static void wish_in(struct booker *b)
 		op = op_at(b->g, end);
 		if (op > 0 && (op == b->g->t->n_ops || b->g->start_ns[op] > end))
 			op--;
-		b->wish[i - 1] = op;
+		b->wish[gap - b->g->gaps] = op;
 	}
 }
 
 static void book_in(struct booker *b)
 {
-	wish_in(b);
+	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_deadline);
 	for (size_t i = 0; i < b->n; i++) {
 		struct sl_gap *gap = b->swaps[i];
 		uint32_t first = gap->wraps ? 0 : gap->hold;
 
-		while (gap->arrive > first && gap->arrive > b->wish[i] &&
+		while (gap->arrive > first && gap->arrive > b->wish[gap - b->g->gaps] &&
 			hold(b, gap->arrive - 1, room(b, gap)))
 			gap->arrive--;
 	}
@@ -160,6 +162,7 @@ sl_status sl_gaps_book(struct sl_gaps *g, uint64_t limit, unsigned slack_percent
 		b.swaps[b.n++] = gap;
 	}
 	sl_gaps_levels(g, b.level);
+	wish_in(&b);
 	book_out(&b);
 	book_in(&b);
 out:
