@@ -10,11 +10,12 @@
  * scarcer the higher. Redoing costs its runs. With equal prices for all bytes this is
  * Belady's farthest next use.
  */
+#include "memory/policy/choose.h"
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "memory/place.h"
-#include "memory/policy/choose.h"
 
 #define WORSE_AGAIN 1.05 /* a cost that grew by more goes back into the heap */
 

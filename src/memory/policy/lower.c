@@ -60,26 +60,34 @@ static int home_rank(const struct sl_lowerer *l, uint32_t v)
 	return leaves(l, v) ? 2 : 1;
 }
 
-static void pack_homes(struct sl_lowerer *l)
+static void give_home(struct sl_lowerer *l, uint32_t v, uint64_t *end)
+{
+	*end = sl_align_up(*end, l->g->t->values[v].align);
+	l->home[v] = *end;
+	*end += sl_room_value(&l->g->t->values[v]);
+}
+
+static void pack_rank(struct sl_lowerer *l, int rank, uint64_t *end)
 {
 	const struct sl_trace *t = l->g->t;
+
+	for (uint64_t align = SL_PAGE_BYTES; align > 0; align /= 2) {
+		for (uint32_t v = 0; v < t->n_values; v++) {
+			if (t->values[v].align == align && home_rank(l, v) == rank)
+				give_home(l, v, end);
+		}
+	}
+}
+
+static void pack_homes(struct sl_lowerer *l)
+{
 	uint64_t end = 0;
 
-	memset(l->home, 0xff, ((size_t)t->n_values + 1) * sizeof(*l->home));
-	for (int rank = 0; rank < 3; rank++) {
-		for (uint64_t align = SL_PAGE_BYTES; align > 0; align /= 2) {
-			for (uint32_t v = 0; v < t->n_values; v++) {
-				if (t->values[v].align != align ||
-					home_rank(l, v) != rank)
-					continue;
-				end = sl_align_up(end, align);
-				l->home[v] = end;
-				end += sl_room_value(&t->values[v]);
-			}
-		}
-		if (rank < 2)
-			l->base = end;
-	}
+	memset(l->home, 0xff, ((size_t)l->g->t->n_values + 1) * sizeof(*l->home));
+	pack_rank(l, 0, &end);
+	pack_rank(l, 1, &end);
+	l->base = end;
+	pack_rank(l, 2, &end);
 }
 
 /* Times: the first of op i, its own, and that of a run. */
