@@ -26,3 +26,18 @@ uint64_t sl_drift_correct(uint64_t stored, uint64_t measured)
 
 	return ns > 0 ? ns : 1;
 }
+
+void sl_drift_correct_link(
+	struct sl_trace_link *l, uint64_t copies, uint64_t bytes, uint64_t ns)
+{
+	double stored = (double)bytes / (double)l->bytes_per_s * 1e9 +
+			(double)copies * (double)l->latency_ns;
+	double slower, rate;
+
+	if (!(stored > 0) || ns == 0)
+		return;
+	slower = 0.9 * (double)ns / stored + 0.1;
+	rate = (double)l->bytes_per_s / slower;
+	l->bytes_per_s = rate < 1 ? 1 : rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18;
+	l->latency_ns = (uint64_t)((double)l->latency_ns * slower);
+}

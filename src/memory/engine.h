@@ -103,6 +103,12 @@ SL_NODISCARD sl_status sl_engine_read(
 SL_NODISCARD sl_status sl_engine_write(
 	struct sl_engine *e, uint32_t v, uint64_t offset, const void *data, size_t len);
 
+/* What the copies of a trace's link took, since create; between steps. */
+struct sl_engine_link {
+	uint64_t copies, bytes, ns;
+};
+void sl_engine_link(struct sl_engine *e, uint32_t link, struct sl_engine_link *out);
+
 struct sl_engine_stats {
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes; /* since create */
 	uint64_t recompute_ops; /* runs of opts.again */

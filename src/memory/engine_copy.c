@@ -67,8 +67,13 @@ static void *channel_main(void *arg)
 			pthread_cond_wait(&e->changed, &e->lock);
 		if (!e->failed) {
 			pthread_mutex_unlock(&e->lock);
+			sl_ns begin = sl_clock_now();
 			sl_status st = carry_out(e, c);
+			sl_ns took = sl_clock_now() - begin;
 			pthread_mutex_lock(&e->lock);
+			ch->took.copies++;
+			ch->took.bytes += c->bytes;
+			ch->took.ns += (uint64_t)took;
 			if (st != SL_OK)
 				note_failure(e, c, st);
 		}
@@ -77,6 +82,16 @@ static void *channel_main(void *arg)
 	}
 	pthread_mutex_unlock(&e->lock);
 	return NULL;
+}
+
+void sl_engine_link(struct sl_engine *e, uint32_t link, struct sl_engine_link *out)
+{
+	*out = (struct sl_engine_link){0};
+	if (link >= SL_ENGINE_MAX_CHANNELS)
+		return;
+	pthread_mutex_lock(&e->lock);
+	*out = e->channels[link].took;
+	pthread_mutex_unlock(&e->lock);
 }
 
 static sl_status start_channel(struct sl_engine *e, uint32_t i)

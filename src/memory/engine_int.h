@@ -52,6 +52,7 @@ struct sl_channel {
 	uint64_t mask;
 	uint64_t issued;
 	uint64_t done; /* under lock */
+	struct sl_engine_link took; /* under lock */
 	uint64_t seen; /* done, as the compute thread saw it last */
 	uint64_t before_step; /* issued before this step */
 };

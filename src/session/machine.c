@@ -339,10 +339,10 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 	m->running = &x;
 	st = sl_exec_step(&x);
 	m->running = NULL;
-	if (watched && st == SL_OK)
-		sl_replan_measured(m->replan);
 	SL_TRY(st);
 	SL_TRY(sl_engine_end_step(m->engine));
+	if (watched)
+		sl_machine_measured(m);
 	return m->virtual != NULL ? sl_account_end(&m->virtual->account) : SL_OK;
 }
 

@@ -74,6 +74,8 @@ SL_NODISCARD sl_status sl_machine_watch(struct sl_machine *m,
 	const struct sl_session_config *config, const struct sl_instance *x);
 /* Before a step: a new plan that is ready takes the place of the one in force. */
 SL_NODISCARD sl_status sl_machine_renew(struct sl_machine *m);
+/* After a step of the watched instance, once its copies ended. */
+void sl_machine_measured(struct sl_machine *m);
 /* Nanoseconds a step of the adopted instance takes, by the latest times. */
 uint64_t sl_machine_predicted_ns(const struct sl_machine *m);
 /* Plans made since the start. */

@@ -20,6 +20,9 @@ struct sl_replan {
 	struct sl_plan slots[2];
 	const struct sl_plan *plan; /* in force: the first one, or a slot */
 	uint64_t *times;
+	struct sl_trace_link links[SL_REPLAN_MAX_LINKS]; /* of the timed trace */
+	struct sl_engine_link copied[SL_REPLAN_MAX_LINKS], /* until now, */
+		counted[SL_REPLAN_MAX_LINKS]; /* and until the plan before */
 	bool fresh; /* times are of the last step */
 	uint64_t seen; /* measured steps */
 	sl_ns rest_until; /* no planning before */
@@ -101,6 +104,12 @@ static sl_status copy_trace(struct sl_replan *r)
 		return SL_FAIL(
 			SL_E_NOMEM, "no host memory for the times of %u ops", t->n_ops);
 	memcpy(r->timed.ops, t->ops, bytes);
+	if (t->n_links > SL_REPLAN_MAX_LINKS)
+		return SL_FAIL(SL_E_LIMIT, "%u links; plans are made again for up to %u",
+			t->n_links, SL_REPLAN_MAX_LINKS);
+	if (t->n_links > 0)
+		memcpy(r->links, t->links, t->n_links * sizeof(*r->links));
+	r->timed.links = r->links;
 	return SL_OK;
 }
 
@@ -156,8 +165,10 @@ uint64_t *sl_replan_times(struct sl_replan *r)
 	return r->times;
 }
 
-void sl_replan_measured(struct sl_replan *r)
+void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links)
 {
+	if (r->timed.n_links > 0)
+		memcpy(r->copied, links, r->timed.n_links * sizeof(*links));
 	r->seen++;
 	r->fresh = r->seen > WARM_UP;
 }
@@ -181,6 +192,13 @@ static void begin_plan(struct sl_replan *r)
 	for (uint32_t i = 0; i < r->timed.n_ops; i++)
 		r->timed.ops[i].dur_ns =
 			sl_drift_correct(r->timed.ops[i].dur_ns, r->times[i]);
+	for (uint32_t i = 0; i < r->timed.n_links; i++) {
+		const struct sl_engine_link *now = &r->copied[i], *then = &r->counted[i];
+
+		sl_drift_correct_link(&r->links[i], now->copies - then->copies,
+			now->bytes - then->bytes, now->ns - then->ns);
+		r->counted[i] = *now;
+	}
 	pthread_mutex_lock(&r->lock);
 	r->state = BUSY;
 	pthread_cond_broadcast(&r->changed);

@@ -3,6 +3,7 @@
 #define SL_SESSION_REPLAN_H
 
 #include "base/clock.h"
+#include "memory/engine.h"
 #include "memory/policy/policy.h"
 
 /*
@@ -36,6 +37,8 @@ struct sl_replan_opts {
 	void *hook_ctx;
 };
 
+#define SL_REPLAN_MAX_LINKS 16u
+
 struct sl_replan;
 SL_NODISCARD sl_status sl_replan_create(
 	const struct sl_replan_opts *opts, struct sl_replan **out);
@@ -43,8 +46,9 @@ void sl_replan_destroy(struct sl_replan *r); /* waits for a plan under way */
 
 /* Where a step notes nanoseconds, by op. */
 uint64_t *sl_replan_times(struct sl_replan *r);
-/* The step is over and noted all times. */
-void sl_replan_measured(struct sl_replan *r);
+/* The step is over and noted all times; links are what copies took since the engine
+ * began, one for each link of the trace. */
+void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links);
 /* Before a step: judges what was measured. Returns a plan that is to be adopted, or NULL.
  * After a plan comes sl_replan_adopted, before anything else. */
 const struct sl_plan *sl_replan_boundary(struct sl_replan *r);

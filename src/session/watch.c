@@ -26,6 +26,15 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 	return SL_OK;
 }
 
+void sl_machine_measured(struct sl_machine *m)
+{
+	struct sl_engine_link links[SL_REPLAN_MAX_LINKS];
+
+	for (uint32_t i = 0; i < SL_REPLAN_MAX_LINKS; i++)
+		sl_engine_link(m->engine, i, &links[i]);
+	sl_replan_measured(m->replan, links);
+}
+
 /* Where the values cannot be carried over, all is as it was. */
 sl_status sl_machine_renew(struct sl_machine *m)
 {

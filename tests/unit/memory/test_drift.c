@@ -59,6 +59,22 @@ static void corrections_settle(void **state)
 	assert_in_range(t, 99990, 100010);
 }
 
+static void a_link_is_corrected_by_what_its_copies_took(void **state)
+{
+	struct sl_trace_link l = {.bytes_per_s = 1000000000, .latency_ns = 1000};
+
+	(void)state;
+	/* Ten copies of 9000 bytes are stored as 100 us; they took twice that. */
+	sl_drift_correct_link(&l, 10, 90000, 200000);
+	assert_int_equal(l.bytes_per_s, 526315789); /* 1e9 / 1.9 */
+	assert_int_equal(l.latency_ns, 1900);
+	sl_drift_correct_link(&l, 0, 0, 0);
+	assert_int_equal(l.bytes_per_s, 526315789);
+	l = (struct sl_trace_link){.bytes_per_s = 1};
+	sl_drift_correct_link(&l, 1, 1, UINT64_MAX);
+	assert_true(l.bytes_per_s >= 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -67,6 +83,7 @@ int main(void)
 		SL_TEST(other_limits_hold_too),
 		SL_TEST(a_correction_is_nine_tenths_of_what_was_measured),
 		SL_TEST(corrections_settle),
+		SL_TEST(a_link_is_corrected_by_what_its_copies_took),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
