@@ -306,8 +306,8 @@ static sl_status check_items(struct sl_place_work *w, uint64_t capacity)
 		return SL_FAIL(
 			SL_E_INVALID, "sizes and fixed offsets add up past 2^63 bytes");
 	SL_TRY(sl_place_load(w->items, w->n, &load));
-	w->goal = w->base + load > capacity ? w->base + load : capacity;
-	w->goal = top > w->goal ? top : w->goal;
+	w->bound = w->base + load > top ? w->base + load : top;
+	w->goal = capacity > w->bound ? capacity : w->bound;
 	return w->any_fixed ? check_fixed(w) : SL_OK;
 }
 

@@ -143,7 +143,7 @@ static sl_status read_header(struct parse *p)
 					column_names[c]);
 			t->column[c] = (int)i;
 		}
-		if (t->column[c] < 0 && c <= SL_PLACE_BYTES)
+		if (c <= SL_PLACE_BYTES && t->column[c] < 0)
 			return fail(p, SL_E_FORMAT,
 				"no column is called %s; the first line is to name id, "
 				"lower, upper and size",

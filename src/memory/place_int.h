@@ -9,7 +9,8 @@ struct sl_place_work {
 	const struct sl_place_item *items;
 	size_t n;
 	uint64_t base;
-	uint64_t goal; /* a height that ends the search */
+	uint64_t bound; /* no height is below it */
+	uint64_t goal; /* a height that ends the search: the bound, or a capacity */
 	bool any_fixed;
 	uint32_t *order; /* room for n */
 	uint64_t *offsets; /* of the attempt under way */

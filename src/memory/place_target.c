@@ -93,11 +93,12 @@ static enum sl_dive_end try_ranks(struct sl_dive *d, const uint32_t *orders,
 }
 
 /* Closes in on the lowest height within reach of one slice; then again with larger ones.
- * No assignment has a height of `bound` or below. */
+ * No assignment has a height of `bound` or below. A capacity only ends this earlier: some
+ * low targets are found sooner than higher ones. */
 static void search(struct sl_dive *d, const uint32_t *orders, sl_place_steps steps)
 {
 	struct sl_place_work *w = d->w;
-	uint64_t near = w->goal / NEAR + 1, bound = w->goal - 1;
+	uint64_t near = w->bound / NEAR + 1, bound = w->bound - 1;
 	sl_place_steps slice;
 
 	/* Without a target nothing is undone. */

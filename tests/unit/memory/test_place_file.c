@@ -84,6 +84,21 @@ static void a_capacity_that_is_not_reached_is_called_not_found(void **state)
 		SL_E_NO, "one may exist");
 }
 
+/* What is found without a capacity is found with one: C at 1 MiB once was not. */
+static void a_capacity_above_what_is_found_is_met(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SL_COUNT(instances); i++) {
+		struct sl_place_config config = {.fast = true};
+		struct sl_place_report r;
+
+		sl_assert_ok(sl_place_file(instances[i].path, &config, &r, NULL, NULL));
+		config.capacity_bytes = r.height_bytes + r.height_bytes / 100;
+		sl_assert_ok(sl_place_file(instances[i].path, &config, &r, NULL, NULL));
+		assert_true(r.valid && r.height_bytes <= config.capacity_bytes);
+	}
+}
+
 static void every_column_is_kept_and_the_offset_is_filled_in(void **state)
 {
 	(void)state;
@@ -239,6 +254,7 @@ int main(void)
 		SL_TEST(public_instances_are_placed_near_their_load),
 		SL_TEST(a_capacity_below_the_load_is_called_impossible),
 		SL_TEST(a_capacity_that_is_not_reached_is_called_not_found),
+		SL_TEST(a_capacity_above_what_is_found_is_met),
 		SL_TEST(every_column_is_kept_and_the_offset_is_filled_in),
 		SL_TEST(bad_tables_are_refused_with_their_line),
 		SL_TEST(a_long_line_and_a_zero_byte_are_refused),
