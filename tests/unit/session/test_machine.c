@@ -97,8 +97,8 @@ static void the_unbudgeted_peak_is_near_the_live_peak(void **state)
 
 		sl_assert_ok(sl_session_open(&config, &s));
 		sl_assert_ok(sl_machine_unbudgeted_peak(&s->instances[SL_TRAIN], &peak));
-		sl_assert_ok(
-			sl_program_trace(s->instances[SL_TRAIN].program, NULL, 0, NULL, &t));
+		sl_assert_ok(sl_program_trace(
+			s->instances[SL_TRAIN].program, NULL, 0, NULL, &t));
 		sl_assert_ok(sl_trace_least_budget(&t, &least));
 		print_message("%s, batch %lld: peak %llu, live %llu, ratio %.4f\n",
 			models[i], (long long)s->batch, (unsigned long long)peak,
