@@ -17,6 +17,11 @@
 #include "memory/policy/baseline.h"
 #include "memory/policy/policy.h"
 
+/* A value that is offloaded, once for all layers that read it. */
+struct offloaded {
+	struct sl_gap *gap;
+};
+
 /* The first op that bears a gradient; n_ops in a trace without a backward pass. */
 static uint32_t backward_begins(const struct sl_trace *t)
 {
@@ -44,7 +49,7 @@ static struct sl_gap *gap_between(const struct sl_gaps *g, uint32_t v, uint32_t 
 }
 
 /* Gives fate SWAP to what forward ops of a kind read; how many there are. */
-static size_t offload(struct sl_gaps *g, const char *kind, struct sl_gap **out)
+static size_t offload(struct sl_gaps *g, const char *kind, struct offloaded *out)
 {
 	uint32_t backward = backward_begins(g->t);
 	size_t n = 0;
@@ -61,7 +66,7 @@ static size_t offload(struct sl_gaps *g, const char *kind, struct sl_gap **out)
 				sl_class_persistent(g->t->values[v].cls))
 				continue;
 			sl_gap_set(gap, SL_FATE_SWAP);
-			out[n++] = gap;
+			out[n++].gap = gap;
 		}
 	}
 	return n;
@@ -69,8 +74,8 @@ static size_t offload(struct sl_gaps *g, const char *kind, struct sl_gap **out)
 
 static int by_return(const void *a, const void *b)
 {
-	const struct sl_gap *x = *(struct sl_gap *const *)a;
-	const struct sl_gap *y = *(struct sl_gap *const *)b;
+	const struct sl_gap *x = ((const struct offloaded *)a)->gap;
+	const struct sl_gap *y = ((const struct offloaded *)b)->gap;
 
 	if (x->to_op != y->to_op)
 		return x->to_op < y->to_op ? -1 : 1;
@@ -78,36 +83,38 @@ static int by_return(const void *a, const void *b)
 }
 
 /* Each layer's values come when the layer before it in the backward pass begins. */
-static void prefetch(struct sl_gap **gaps, size_t n)
+static void prefetch(struct offloaded *list, size_t n)
 {
 	uint32_t ahead = SL_NO_ID; /* to_op of the layer before */
 
-	qsort(gaps, n, sizeof(*gaps), by_return);
+	qsort(list, n, sizeof(*list), by_return);
 	for (size_t i = 0; i < n; i++) {
-		if (i > 0 && gaps[i - 1]->to_op != gaps[i]->to_op)
-			ahead = gaps[i - 1]->to_op;
-		if (ahead != SL_NO_ID && ahead >= gaps[i]->hold)
-			gaps[i]->arrive = ahead;
+		struct sl_gap *gap = list[i].gap;
+
+		if (i > 0 && list[i - 1].gap->to_op != gap->to_op)
+			ahead = list[i - 1].gap->to_op;
+		if (ahead != SL_NO_ID && ahead >= gap->hold)
+			gap->arrive = ahead;
 	}
 }
 
 static sl_status fates(struct sl_gaps *g, uint64_t budget, const char *name,
 	const void *ctx, struct sl_plan *out)
 {
-	struct sl_gap **gaps = sl_calloc((size_t)g->n + 1, sizeof(*gaps));
+	struct offloaded *list = sl_calloc((size_t)g->n + 1, sizeof(*list));
 	uint64_t height;
 	size_t n;
 	sl_status st;
 	(void)ctx;
 
-	if (!gaps)
+	if (!list)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
-	n = offload(g, "conv", gaps);
+	n = offload(g, "conv", list);
 	if (n == 0)
-		n = offload(g, "matmul", gaps);
-	prefetch(gaps, n);
+		n = offload(g, "matmul", list);
+	prefetch(list, n);
 	st = sl_baseline_lower(g, budget, name, out, &height);
-	sl_free(gaps);
+	sl_free(list);
 	return st;
 }
 
