@@ -9,12 +9,7 @@
  * in the reference. The gradient may take the bytes of x: a window is read before it is
  * written, and nobody else reads it.
  */
-#include "kernel/cpu/cpu.h"
-
-#include <math.h>
-#include <string.h>
-
-#include "sluice/attrs.h"
+#include "kernel/cpu/pool.h"
 
 struct sizes {
 	int64_t planes, h, w, oh, ow;
@@ -44,23 +39,11 @@ static bool accepts_shapes(
 	       2 * y->dim[3] <= x->dim[3];
 }
 
-/* gcc 12 does not align vectors on the address sanitizer's stack (gcc bug 110027). */
-#define PLAIN __attribute__((no_sanitize("address")))
-#define INLINE inline __attribute__((always_inline)) PLAIN
-#define LANES 16
-
-typedef float lanes
-	__attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
-
 /* The 16 windows of two rows of 32 elements. */
 struct windows {
-	lanes v[4];
+	sl_lanes v[4];
 };
 
-#define EVEN(a, b) \
-	__builtin_shufflevector( \
-		a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #define ODD(a, b) \
 	__builtin_shufflevector( \
 		a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
@@ -71,35 +54,27 @@ struct windows {
 	__builtin_shufflevector( \
 		a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 
-static INLINE void load(const float *x, int64_t w, struct windows *q)
+static SL_INLINE void load(const float *x, int64_t w, struct windows *q)
 {
 	for (int r = 0; r < 2; r++) {
-		lanes a = *(const lanes *)(x + r * w);
-		lanes b = *(const lanes *)(x + r * w + LANES);
-		q->v[2 * r] = EVEN(a, b);
+		sl_lanes a = *(const sl_lanes *)(x + r * w);
+		sl_lanes b = *(const sl_lanes *)(x + r * w + SL_LANES);
+		q->v[2 * r] = SL_EVEN(a, b);
 		q->v[2 * r + 1] = ODD(a, b);
 	}
 }
 
-static INLINE void store(float *x, int64_t w, const struct windows *q)
+static SL_INLINE void store(float *x, int64_t w, const struct windows *q)
 {
 	for (int r = 0; r < 2; r++) {
-		*(lanes *)(x + r * w) = LOW(q->v[2 * r], q->v[2 * r + 1]);
-		*(lanes *)(x + r * w + LANES) = HIGH(q->v[2 * r], q->v[2 * r + 1]);
+		*(sl_lanes *)(x + r * w) = LOW(q->v[2 * r], q->v[2 * r + 1]);
+		*(sl_lanes *)(x + r * w + SL_LANES) = HIGH(q->v[2 * r], q->v[2 * r + 1]);
 	}
 }
 
-/* Takes v where it is larger than the best so far, or NaN where the best is not; *won
- * says where. Vectors go by address: by value they differ between machines. */
-static INLINE void challenge(const lanes *v, lanes *best, mask *won)
+static SL_INLINE void largest(const struct windows *q, sl_lanes *best)
 {
-	*won = ~(*v <= *best) & (*best <= (lanes){0} + INFINITY);
-	*best = (lanes)((*won & (mask)*v) | (~*won & (mask)*best));
-}
-
-static INLINE void largest(const struct windows *q, lanes *best)
-{
-	mask won;
+	sl_mask won;
 
 	*best = q->v[0];
 	for (int i = 1; i < 4; i++)
@@ -107,25 +82,25 @@ static INLINE void largest(const struct windows *q, lanes *best)
 }
 
 /* dy to the winners, zero to the rest. */
-static INLINE void spread(struct windows *q, const lanes *dy)
+static SL_INLINE void spread(struct windows *q, const sl_lanes *dy)
 {
-	lanes best = q->v[0];
-	mask won[4];
-	mask lost = {0};
+	sl_lanes best = q->v[0];
+	sl_mask won[4];
+	sl_mask lost = {0};
 
 	for (int i = 1; i < 4; i++)
 		challenge(&q->v[i], &best, &won[i]);
 	won[0] = ~lost;
 	for (int i = 3; i >= 0; i--) {
-		q->v[i] = (lanes)(won[i] & ~lost & (mask)*dy);
+		q->v[i] = (sl_lanes)(won[i] & ~lost & (sl_mask)*dy);
 		lost |= won[i];
 	}
 }
 
 /* Fewer than 16 windows at the end of a row, between copies. */
 struct rest {
-	float x[4 * LANES]; /* two rows */
-	float y[LANES];
+	float x[4 * SL_LANES]; /* two rows */
+	float y[SL_LANES];
 };
 
 static void copy(float *to, const float *from, int64_t n)
@@ -135,22 +110,22 @@ static void copy(float *to, const float *from, int64_t n)
 		to[i] = from[i];
 }
 
-PLAIN static void forward_row(const float *x, int64_t w, float *y, int64_t n)
+SL_PLAIN static void forward_row(const float *x, int64_t w, float *y, int64_t n)
 {
 	struct rest rest = {{0}, {0}};
 	struct windows q;
 	int64_t i = 0;
 
-	for (; i + LANES <= n; i += LANES) {
+	for (; i + SL_LANES <= n; i += SL_LANES) {
 		load(x + 2 * i, w, &q);
-		largest(&q, (lanes *)(y + i));
+		largest(&q, (sl_lanes *)(y + i));
 	}
 	if (i == n)
 		return;
 	copy(rest.x, x + 2 * i, 2 * (n - i));
-	copy(rest.x + 2 * LANES, x + w + 2 * i, 2 * (n - i));
-	load(rest.x, 2 * LANES, &q);
-	largest(&q, (lanes *)rest.y);
+	copy(rest.x + 2 * SL_LANES, x + w + 2 * i, 2 * (n - i));
+	load(rest.x, 2 * SL_LANES, &q);
+	largest(&q, (sl_lanes *)rest.y);
 	copy(y + i, rest.y, n - i);
 }
 
@@ -167,28 +142,28 @@ static void forward(const struct sl_call *c, const void *arg, int64_t begin, int
 }
 
 /* dx may be x. */
-PLAIN static void backward_row(
+SL_PLAIN static void backward_row(
 	const float *x, int64_t w, const float *dy, float *dx, int64_t n)
 {
 	struct rest rest = {{0}, {0}};
 	struct windows q;
 	int64_t i = 0;
 
-	for (; i + LANES <= n; i += LANES) {
+	for (; i + SL_LANES <= n; i += SL_LANES) {
 		load(x + 2 * i, w, &q);
-		spread(&q, (const lanes *)(dy + i));
+		spread(&q, (const sl_lanes *)(dy + i));
 		store(dx + 2 * i, w, &q);
 	}
 	if (i == n)
 		return;
 	copy(rest.x, x + 2 * i, 2 * (n - i));
-	copy(rest.x + 2 * LANES, x + w + 2 * i, 2 * (n - i));
+	copy(rest.x + 2 * SL_LANES, x + w + 2 * i, 2 * (n - i));
 	copy(rest.y, dy + i, n - i);
-	load(rest.x, 2 * LANES, &q);
-	spread(&q, (const lanes *)rest.y);
-	store(rest.x, 2 * LANES, &q);
+	load(rest.x, 2 * SL_LANES, &q);
+	spread(&q, (const sl_lanes *)rest.y);
+	store(rest.x, 2 * SL_LANES, &q);
 	copy(dx + 2 * i, rest.x, 2 * (n - i));
-	copy(dx + w + 2 * i, rest.x + 2 * LANES, 2 * (n - i));
+	copy(dx + w + 2 * i, rest.x + 2 * SL_LANES, 2 * (n - i));
 }
 
 static void backward(const struct sl_call *c, const void *arg, int64_t begin, int64_t end)

@@ -35,6 +35,11 @@ static const struct layer layers[] = {
 	{1, 1, 10, 10, ATTR(2, 2, 5, 5, 0, 0, 0, 0, true, false)},
 	{3, 4, 7, 7, ATTR(2, 3, 4, 1, 1, 2, 0, 0, true, true)},
 	{1, 700, 4, 5, ATTR(3, 3, 1, 2, 1, 1, 1, 1, false, false)},
+	/* taller than the rows that are kept; the widest; the widest steps */
+	{1, 2, 30, 40, ATTR(11, 9, 3, 4, 5, 4, 5, 4, true, true)},
+	{1, 2, 19, 300, ATTR(9, 3, 1, 1, 8, 1, 8, 2, false, false)},
+	{1, 1, 3, 1000, ATTR(2, 128, 1, 1, 0, 100, 1, 127, false, true)},
+	{1, 1, 4, 2500, ATTR(2, 2, 2, 64, 0, 1, 0, 1, true, false)},
 };
 
 typedef void (*case_fn)(struct sl_case *k, const struct sl_kernel *kernel);
