@@ -29,6 +29,10 @@ static sl_status row_json(const struct sl_plan_report *r)
 	sl_json_u64(j, "recompute_ns", r->recompute_ns);
 	sl_json_u64(j, "stall_ns", r->stall_ns);
 	sl_json_u64(j, "plan_ns", r->plan_ns);
+	sl_json_u64(j, "bound_bytes", r->bound_bytes);
+	sl_json_u64(j, "bound_out_bytes", r->bound_out_bytes);
+	sl_json_u64(j, "bound_in_bytes", r->bound_in_bytes);
+	sl_json_u64(j, "bound_ns", r->bound_ns);
 	return cli_line_end(&line);
 }
 

@@ -12,10 +12,11 @@ struct sl_planner;
 struct sl_buf;
 
 /* The tiers below the device where no real ones are meant; zero is the default of each
- * field. */
+ * field. A trace file's own tiers keep their sizes; rates given here, and half duplex,
+ * take the place of theirs. */
 struct sl_planner_device {
-	uint64_t link_bytes_per_s; /* host link each way; 0: 12 GB/s */
-	uint64_t disk_bytes_per_s; /* 0: 1.7 GB/s */
+	uint64_t link_bytes_per_s; /* host link each way; 0: 12 GB/s, a file's own */
+	uint64_t disk_bytes_per_s; /* 0: 1.7 GB/s, a file's own */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
 	bool half_duplex; /* both ways share one wire */
 };
@@ -33,6 +34,10 @@ struct sl_plan_report {
 	uint64_t peak_bytes, unbudgeted_peak_bytes;
 	uint64_t base_iter_ns, iter_ns, swap_out_bytes, swap_in_bytes, recompute_ns,
 		stall_ns, plan_ns;
+	/* What swapping alone cannot do better in this budget: bytes both ways, and each
+	 * way by itself; the larger of all ops' time and the bytes' on the links. Bytes
+	 * are 0 where no swapping fits. */
+	uint64_t bound_bytes, bound_out_bytes, bound_in_bytes, bound_ns;
 };
 
 /* config->model is a model, or the path of a trace file (it has a '/' or the file

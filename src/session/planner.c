@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "memory/bound.h"
 #include "session/planner_int.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
@@ -83,6 +84,22 @@ static sl_status open_model(struct sl_planner *p, const struct sl_session_config
 		x->program, m->tier_info, m->n_tiers, m->costs, &p->trace);
 }
 
+/* What the command line says about links that a trace has. */
+static void override_links(struct sl_trace *t, const struct sl_planner_device *device)
+{
+	for (uint32_t i = 0; i < t->n_links; i++) {
+		struct sl_trace_link *l = &t->links[i];
+		uint32_t below = l->from > 0 ? l->from : l->to;
+		const char *name = below > 0 ? t->tiers[below - 1].name : "";
+		uint64_t rate = strcmp(name, "host") == 0   ? device->link_bytes_per_s
+				: strcmp(name, "disk") == 0 ? device->disk_bytes_per_s
+							    : 0;
+
+		l->bytes_per_s = rate > 0 ? rate : l->bytes_per_s;
+		l->half_duplex = l->half_duplex || device->half_duplex;
+	}
+}
+
 /* A trace that names no tier gets those of the command line. */
 static sl_status open_file(struct sl_planner *p, const struct sl_session_config *config,
 	const struct sl_planner_device *device)
@@ -92,6 +109,7 @@ static sl_status open_file(struct sl_planner *p, const struct sl_session_config 
 
 	SL_TRY(read_trace(config->model, &p->trace));
 	SL_TRY(sl_policy_least(sl_policy_find("keep"), &p->trace, &p->unbudgeted_peak));
+	override_links(&p->trace, device);
 	if (p->trace.n_tiers > 0)
 		return SL_OK;
 	SL_TRY_OUT(describe_tiers(p, config, device, &m));
@@ -134,6 +152,30 @@ static void fill_binding(const struct sl_planner *p, struct sl_plan_report *r)
 		p->trace.n_tiers > 0 ? p->least.bytes : p->least.live_peak_bytes;
 	for (uint32_t i = 0; i < p->trace.n_ops; i++)
 		r->base_iter_ns += p->trace.ops[i].dur_ns;
+}
+
+static sl_status fill_bound(const struct sl_planner *p, struct sl_plan_report *r)
+{
+	struct sl_traffic_bound b;
+
+	SL_TRY(sl_traffic_bound(
+		&p->trace, r->budget_bytes > 0 ? r->budget_bytes : UINT64_MAX, &b));
+	r->bound_bytes = b.both_bytes;
+	r->bound_out_bytes = b.out_bytes;
+	r->bound_in_bytes = b.in_bytes;
+	r->bound_ns = b.iter_ns;
+	return SL_OK;
+}
+
+/* Plans at that budget: known from the last time, if it was of this policy. */
+static sl_status fill_least(struct sl_planner *p, const struct sl_mem_policy *policy,
+	struct sl_plan_report *r)
+{
+	if (p->least_of != policy)
+		SL_TRY(sl_policy_least(policy, &p->trace, &p->least_bytes));
+	p->least_of = policy;
+	r->least_budget_bytes = p->least_bytes;
+	return SL_OK;
 }
 
 static sl_status price(
@@ -185,7 +227,8 @@ sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 	*out = (struct sl_plan_report){.budget_bytes = budget_bytes};
 	snprintf(out->policy, sizeof(out->policy), "%s", policy.policy->name);
 	fill_binding(p, out);
-	SL_TRY(sl_policy_least(policy.policy, &p->trace, &out->least_budget_bytes));
+	SL_TRY(fill_least(p, policy.policy, out));
+	SL_TRY(fill_bound(p, out));
 	begin = sl_clock_now();
 	st = sl_policy_apply(
 		&policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);

@@ -11,6 +11,8 @@ struct sl_planner {
 	struct sl_trace trace;
 	uint64_t unbudgeted_peak;
 	struct sl_least_budget least;
+	const struct sl_mem_policy *least_of; /* whose least budget is known; or NULL */
+	uint64_t least_bytes;
 	sl_status failed;
 	char failure[1024];
 };
