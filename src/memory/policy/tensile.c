@@ -32,7 +32,7 @@
 #include "memory/policy/tensile_published.h"
 
 #define ROUNDS 4
-#define SLACK_PERCENT 10u
+#define USUAL_POINT .redo_cap = 0.01, .limit = 1, .slack = 0.1
 
 struct search {
 	struct sl_gaps g;
@@ -41,6 +41,7 @@ struct search {
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
 	struct sl_plan_price best_price;
+	uint64_t point_ns; /* time of the best point so far */
 	bool found;
 	bool cross, redo; /* options */
 };
@@ -49,6 +50,8 @@ struct search {
 struct point {
 	double link_price;
 	double redo_cap; /* share of total_ns that one chain may take */
+	double limit; /* share of the budget that fates and bookings fill at first */
+	double slack; /* by which copies in are early, over their own time */
 	bool stay; /* nothing is away over the boundary */
 };
 
@@ -91,12 +94,12 @@ static sl_status offer(struct search *s, struct sl_plan *p, uint64_t *iter_ns)
 }
 
 /* Books copies within `limit` and lowers; with a lower limit for what is only early. */
-static sl_status lower(struct search *s, const struct sl_redo *redo, uint64_t limit,
-	struct sl_plan *p, uint64_t *height)
+static sl_status lower(struct search *s, const struct point *at,
+	const struct sl_redo *redo, uint64_t limit, struct sl_plan *p, uint64_t *height)
 {
 	uint64_t over;
 
-	SL_TRY(sl_gaps_book(&s->g, limit, SLACK_PERCENT));
+	SL_TRY(sl_gaps_book(&s->g, limit, (unsigned)(100 * at->slack)));
 	SL_TRY(sl_gaps_lower(&s->g, redo, s->budget, "tensile", p, height));
 	if (*height <= s->budget)
 		return SL_OK;
@@ -109,7 +112,7 @@ static sl_status lower(struct search *s, const struct sl_redo *redo, uint64_t li
  * the limit falls until the plan fits. */
 static sl_status attempt(struct search *s, const struct point *at, uint64_t *iter_ns)
 {
-	struct sl_choice how = {.limit = s->budget,
+	struct sl_choice how = {.limit = (uint64_t)((double)s->budget * at->limit),
 		.link_price = at->link_price,
 		.redo_cap_ns =
 			s->redo ? (uint64_t)((double)s->total_ns * at->redo_cap) : 0,
@@ -130,7 +133,7 @@ static sl_status attempt(struct search *s, const struct point *at, uint64_t *ite
 		SL_TRY_OUT(sl_redoer_create(&s->g, s->level, how.limit, &r));
 		SL_TRY_OUT(sl_redoer_resolve(r, &redo));
 		set_start_ns(&s->g, redo);
-		SL_TRY_OUT(lower(s, redo, how.limit, &p, &height));
+		SL_TRY_OUT(lower(s, at, redo, how.limit, &p, &height));
 		if (height <= s->budget) {
 			st = offer(s, &p, iter_ns);
 			goto out;
@@ -146,20 +149,19 @@ out:
 	return st == SL_E_INFEASIBLE ? SL_OK : st;
 }
 
-/* Tries values for one coordinate and keeps the best in *at. */
+/* Tries values for one coordinate and keeps the best of all so far in *at. */
 static sl_status scan(struct search *s, struct point *at, double *coordinate,
 	const double *values, size_t n)
 {
 	double best = *coordinate;
-	uint64_t best_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t ns;
 
 		*coordinate = values[i];
 		SL_TRY(attempt(s, at, &ns));
-		if (ns < best_ns) {
-			best_ns = ns;
+		if (ns < s->point_ns) {
+			s->point_ns = ns;
 			best = values[i];
 		}
 	}
@@ -171,7 +173,9 @@ static sl_status search(struct search *s)
 {
 	static const double prices[] = {1e-3, 0.1, 0.3, 1, 4};
 	static const double caps[] = {0.003, 0.03, 0.1};
-	struct point at = {.redo_cap = 0.01};
+	static const double limits[] = {0.95, 0.85};
+	static const double slacks[] = {0.5};
+	struct point at = {USUAL_POINT};
 	double near[4];
 	uint64_t ns;
 
@@ -180,6 +184,8 @@ static sl_status search(struct search *s)
 	for (int i = 0; i < 4; i++)
 		near[i] = at.link_price * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
 	SL_TRY(scan(s, &at, &at.link_price, near, 4));
+	SL_TRY(scan(s, &at, &at.limit, limits, 2));
+	SL_TRY(scan(s, &at, &at.slack, slacks, 1));
 	/* Copies over the boundary have less to hide behind. */
 	at.stay = true;
 	return s->cross ? attempt(s, &at, &ns) : SL_OK;
@@ -190,13 +196,14 @@ static sl_status search_quickly(struct search *s)
 {
 	uint64_t ns;
 
-	SL_TRY(attempt(s, &(struct point){.link_price = 0.5, .redo_cap = 0.01}, &ns));
-	return attempt(s, &(struct point){.link_price = 1e-3, .redo_cap = 0.01}, &ns);
+	SL_TRY(attempt(s, &(struct point){USUAL_POINT, .link_price = 0.5}, &ns));
+	return attempt(s, &(struct point){USUAL_POINT, .link_price = 1e-3}, &ns);
 }
 
 static sl_status begin(struct search *s, const struct sl_trace *t, uint64_t budget)
 {
-	*s = (struct search){.budget = budget, .best = SL_PLAN_INIT};
+	*s = (struct search){
+		.budget = budget, .best = SL_PLAN_INIT, .point_ns = UINT64_MAX};
 	SL_TRY(sl_gaps_init(&s->g, t));
 	s->total_ns = s->g.start_ns[t->n_ops];
 	s->level = sl_calloc((size_t)t->n_ops + 1, sizeof(*s->level));
