@@ -253,32 +253,21 @@ static sl_status plan_published(const struct sl_trace *t, uint64_t budget,
 		out);
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+/* *out stays empty if nothing was found. */
+static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
 	struct search s = {0};
-	struct sl_plan kept = SL_PLAN_INIT;
-	uint64_t peak;
 	sl_status st = SL_OK;
 
-	SL_TRY(sl_keep_plan(t, budget, "tensile", &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
-		return SL_OK;
-	}
-	sl_plan_finish(&kept);
-	if (option[PUBLISHED])
-		return plan_published(t, budget, option, out);
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
 	s.cross = option[CROSS];
 	s.redo = option[REDO];
 	SL_TRY_OUT(option[EFFORT] == 0 ? search_quickly(&s) : search(&s));
 	if (!s.found || option[EFFORT] > 0)
 		SL_TRY_OUT(offer_belady(&s));
-	if (!s.found) {
-		st = sl_mem_policy_belady.plan(t, budget, out); /* says what is needed */
+	if (!s.found)
 		goto out;
-	}
 	s.best.budget = budget;
 	(void)snprintf(s.best.policy, sizeof(s.best.policy), "tensile");
 	sl_plan_move(out, &s.best);
@@ -287,13 +276,13 @@ out:
 	return st;
 }
 
-/* With a tier B*, proved by belady. Without one: the least that is found, between the
+/* With a tier B*, proved by belady. Without one: the least that is found between the
  * bound and the peak of keep. */
 static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 {
+	static const int64_t quick[] = {[CROSS] = 1, [REDO] = 1};
 	struct sl_reach tiers[SL_REACH_MAX];
 	struct sl_least_budget bound = {0};
-	struct sl_plan p = SL_PLAN_INIT;
 	uint64_t lo, hi = 0;
 
 	SL_TRY(sl_trace_least_budget(t, &bound));
@@ -305,19 +294,52 @@ static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 	hi /= SL_PAGE_BYTES;
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
-		int64_t usual[] = {0, 0, 1, 1};
-		sl_status st = plan(t, mid * SL_PAGE_BYTES, usual, &p);
+		struct sl_plan p = SL_PLAN_INIT;
+		sl_status st = find(t, mid * SL_PAGE_BYTES, quick, &p);
 
-		sl_plan_finish(&p);
-		if (st != SL_OK && st != SL_E_INFEASIBLE)
-			return st;
-		if (st == SL_OK)
+		if (p.value_offset)
 			hi = mid;
 		else
 			lo = mid + 1;
+		sl_plan_finish(&p);
+		SL_TRY(st);
 	}
 	*out_bytes = hi * SL_PAGE_BYTES;
 	return SL_OK;
+}
+
+static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget)
+{
+	char human[SL_SIZE_TEXT];
+	uint64_t bytes = 0;
+
+	SL_TRY(least(t, &bytes));
+	return SL_FAIL(SL_E_INFEASIBLE,
+		"budget %llu is below %llu bytes (%s), the least that recomputation "
+		"alone "
+		"was found to work in; use --budget %llu or more, or allow a disk or "
+		"host "
+		"tier",
+		(unsigned long long)budget, (unsigned long long)bytes,
+		sl_size_print(bytes, human), (unsigned long long)bytes);
+}
+
+static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
+{
+	struct sl_plan kept = SL_PLAN_INIT;
+	uint64_t peak;
+
+	SL_TRY(sl_keep_plan(t, budget, "tensile", &kept, &peak));
+	if (peak <= budget) {
+		sl_plan_move(out, &kept);
+		return SL_OK;
+	}
+	sl_plan_finish(&kept);
+	if (option[PUBLISHED])
+		return plan_published(t, budget, option, out);
+	SL_TRY(find(t, budget, option, out));
+	return out->value_offset ? SL_OK : fail_without_tier(t, budget);
 }
 
 const struct sl_mem_policy sl_mem_policy_tensile = {
