@@ -37,7 +37,7 @@ struct cli_args {
 	/* replay */
 	const char *phases, *events, *timeline;
 	int64_t iterations;
-	bool own_compute;
+	bool own_compute, joint;
 	const char *duplex;
 };
 

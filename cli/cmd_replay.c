@@ -51,6 +51,8 @@ static sl_status sum_json(const struct sl_replay_sum *s)
 
 	sl_json_u64(j, "end_ns", s->end_ns);
 	sl_json_u64(j, "bare_end_ns", s->bare_end_ns);
+	if (s->budget_bytes > 0)
+		sl_json_u64(j, "budget_bytes", s->budget_bytes);
 	sl_json_u64(j, "peak_bytes", s->peak_bytes);
 	sl_json_u64(j, "unbudgeted_peak_bytes", s->unbudgeted_peak_bytes);
 	sl_json_u64(j, "held_peak_bytes", s->held_peak_bytes);
@@ -103,6 +105,18 @@ static void row_text(const struct sl_replay_report *r)
 		(unsigned long long)r->passive_swap_ins, (unsigned long long)r->swap_ins);
 }
 
+/* How a budget for all was split. */
+static void parts_text(const struct replay *r)
+{
+	char bytes[SL_SIZE_TEXT];
+
+	printf("budget %s for all:", sl_size_print(r->sum.budget_bytes, bytes));
+	for (size_t i = 0; i < r->n; i++)
+		printf("%s %s %s", i > 0 ? "," : "", r->reports[i].name,
+			sl_size_print(r->reports[i].budget_bytes, bytes));
+	printf("\n");
+}
+
 static sl_status show_text(const struct replay *r)
 {
 	const struct sl_replay_sum *s = &r->sum;
@@ -117,6 +131,8 @@ static sl_status show_text(const struct replay *r)
 	       "%s\n",
 		(double)s->end_ns / 1e6, (double)s->bare_end_ns / 1e6, s->msr, s->eor,
 		number(cbr, s->cbr), sl_size_print(s->held_peak_bytes, bytes));
+	if (s->budget_bytes > 0)
+		parts_text(r);
 	for (size_t i = 0; i < s->n_wires; i++)
 		printf("link %s %s %s: %s, busy %.1f %% of the time\n", s->wires[i].from,
 			s->wires[i].half_duplex ? "and" : "to", s->wires[i].to,
@@ -200,7 +216,7 @@ static sl_status open_jobs(struct replay *r, struct cli_args *args)
 		r->jobs[r->n] = (struct sl_replay_source){.planner = *p,
 			.name = args->operands[r->n],
 			.policy = args->config.policy,
-			.budget_bytes = args->config.budget_bytes,
+			.budget_bytes = args->joint ? 0 : args->config.budget_bytes,
 			.iterations =
 				args->iterations > 0 ? (uint32_t)args->iterations : 3};
 	}
@@ -225,6 +241,13 @@ static sl_status run(struct cli_args *args)
 		.timeline = args->timeline != NULL ? &r.timeline : NULL};
 	sl_status st;
 
+	if (args->joint) {
+		config.joint_budget_bytes = args->config.budget_bytes;
+		if (args->config.budget_bytes == 0 || args->config.plan_path != NULL)
+			return SL_FAIL(SL_E_USAGE,
+				"--joint needs --budget, for all jobs together, and no "
+				"--plan");
+	}
 	SL_TRY_OUT(open_jobs(&r, args));
 	SL_TRY_OUT(sl_replay_jobs(r.jobs, r.n, &config, r.reports, &r.sum));
 	SL_TRY_OUT(write_pictures(&r, args));
@@ -242,6 +265,8 @@ static const struct cli_option rows[] = {
 		"of each job (default: 3)"},
 	{"phases", "MS,...", CLI_TEXT, offsetof(struct cli_args, phases),
 		"when each job begins (default: all at 0)"},
+	{"joint", NULL, CLI_FLAG, offsetof(struct cli_args, joint),
+		"plan the jobs together; --budget is for all of them"},
 	{"own-compute", NULL, CLI_FLAG, offsetof(struct cli_args, own_compute),
 		"a device for each job; only links are shared"},
 	{"trace", "FILE", CLI_TEXT, offsetof(struct cli_args, events),
@@ -265,7 +290,8 @@ const struct cli_command cli_command_replay = {
 		"  sluice replay resnet18 --batch 8 --budget 256MiB --trace step.json\n"
 		"  sluice replay a.trace b.trace --plan a.plan,b.plan --phases 0,12.5\n"
 		"  sluice replay lenet5 lenet5 --batch 64 --budget 2MiB --duplex half "
-		"--json\n",
+		"--json\n"
+		"  sluice replay a.trace b.trace c.trace --joint --budget 64MiB\n",
 	.groups = groups,
 	.run = run,
 };

@@ -82,6 +82,9 @@ struct sl_replay_source {
 
 struct sl_replay_config {
 	bool own_compute; /* each job has a device of its own */
+	/* Jobs are planned together, by the policy of the first, with this for all of
+	 * them; their own budgets and plan paths are 0 and NULL then. 0: each alone. */
+	uint64_t joint_budget_bytes;
 	struct sl_buf *events; /* what happened, as JSON for trace viewers; NULL: no */
 	struct sl_buf *timeline; /* the same as CSV; NULL: no */
 };
@@ -114,6 +117,7 @@ struct sl_replay_wire {
 #define SL_REPLAY_WIRES 16
 struct sl_replay_sum {
 	uint64_t end_ns, bare_end_ns; /* of the last job */
+	uint64_t budget_bytes; /* for all, if planned together; else 0 */
 	uint64_t peak_bytes, unbudgeted_peak_bytes; /* sums over the jobs */
 	uint64_t held_peak_bytes; /* of all jobs together at one time */
 	double msr, eor, cbr;

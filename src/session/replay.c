@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "memory/policy/joint.h"
 #include "session/planner_int.h"
 
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
@@ -56,6 +57,56 @@ static sl_status make_plan(const struct sl_replay_source *s, struct sl_plan *out
 		s->budget_bytes > 0 ? s->budget_bytes : UINT64_MAX, out);
 }
 
+static const char *name_of(const struct sl_replay_source *s)
+{
+	return s->name != NULL ? s->name : s->planner->trace.job_name;
+}
+
+static sl_status check_joint(const struct replayer *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (r->sources[i].plan_path != NULL || r->sources[i].budget_bytes > 0)
+			return SL_FAIL(SL_E_USAGE,
+				"jobs that are planned together have no budget or "
+				"stored plan of their own; leave them, or the joint "
+				"budget, out");
+	}
+	return SL_OK;
+}
+
+static sl_status make_joint_plans(struct replayer *r)
+{
+	struct sl_policy_choice policy;
+	struct sl_joint_job *jobs = NULL;
+	sl_status st;
+
+	SL_TRY(check_joint(r));
+	SL_TRY(sl_planner_policy(
+		r->sources[0].policy, r->config->joint_budget_bytes, &policy));
+	jobs = sl_calloc(r->n, sizeof(*jobs));
+	if (jobs == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for a replay");
+	for (uint32_t i = 0; i < r->n; i++) {
+		jobs[i].trace = &r->sources[i].planner->trace;
+		jobs[i].name = name_of(&r->sources[i]);
+	}
+	SL_TRY_OUT(sl_policy_joint(&policy, jobs, r->n, r->config->joint_budget_bytes));
+	for (uint32_t i = 0; i < r->n; i++)
+		sl_plan_move(&r->plans[i], &jobs[i].plan);
+out:
+	sl_free(jobs);
+	return st;
+}
+
+static sl_status make_plans(struct replayer *r)
+{
+	if (r->config->joint_budget_bytes > 0 && r->n > 0)
+		return make_joint_plans(r);
+	for (uint32_t i = 0; i < r->n; i++)
+		SL_TRY(make_plan(&r->sources[i], &r->plans[i]));
+	return SL_OK;
+}
+
 static sl_status begin(struct replayer *r)
 {
 	r->plans = sl_calloc((size_t)r->n + 1, sizeof(*r->plans));
@@ -64,10 +115,10 @@ static sl_status begin(struct replayer *r)
 	r->bare = sl_calloc((size_t)r->n + 1, sizeof(*r->bare));
 	if (!r->plans || !r->jobs || !r->results || !r->bare)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for a replay");
+	SL_TRY(make_plans(r));
 	for (uint32_t i = 0; i < r->n; i++) {
 		const struct sl_replay_source *s = &r->sources[i];
 
-		SL_TRY(make_plan(s, &r->plans[i]));
 		r->jobs[i] = (struct sl_replay_job){.trace = &s->planner->trace,
 			.plan = &r->plans[i],
 			.phase_ns = s->phase_ns,
@@ -147,11 +198,6 @@ static sl_status see(void *ctx, const struct sl_replay_span *s)
 		s->job, s->iteration, kind_names[s->kind], s->id, s->channel,
 		(unsigned long long)s->begin_ns, (unsigned long long)s->end_ns,
 		(unsigned long long)s->bytes, (unsigned long long)s->held_bytes);
-}
-
-static const char *name_of(const struct sl_replay_source *s)
-{
-	return s->name != NULL ? s->name : s->planner->trace.job_name;
 }
 
 static void name_jobs(struct replayer *r)
@@ -262,6 +308,7 @@ static void fill_sum(const struct replayer *r, const struct sl_replay_total *t,
 {
 	*o = (struct sl_replay_sum){.end_ns = t->end_ns,
 		.bare_end_ns = bare_end_ns,
+		.budget_bytes = r->config->joint_budget_bytes,
 		.held_peak_bytes = t->held_peak_bytes,
 		.eor = ratio(t->end_ns, bare_end_ns) - 1};
 	for (uint32_t i = 0; i < r->n; i++) {

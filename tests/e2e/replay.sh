@@ -47,6 +47,24 @@ works "or have a device each" replay $work/t $work/t --plan $work/p --phases 0,0
 works "text for people" replay $work/t $work/t --budget $budget --iterations 2
 grep -q 'link device and disk' $work/out && ok "names the link" || not_ok "names the link"
 
+total=$((budget + peak))
+for more in "" --own-compute; do
+	works "planned together $more" replay $work/t $model --joint --budget $total --phases 0,0.5 $more --json
+	python3 - "$work/out" $total <<'P' && ok "within the budget for both $more" || not_ok "within the budget for both $more"
+import json, sys
+*jobs, last = [json.loads(line) for line in open(sys.argv[1])]
+assert len(jobs) == 2 and last["summary"]["budget_bytes"] == int(sys.argv[2])
+assert all(0 < j["held_peak_bytes"] <= j["peak_bytes"] <= j["budget_bytes"] for j in jobs)
+assert sum(j["budget_bytes"] for j in jobs) <= int(sys.argv[2])
+assert last["summary"]["held_peak_bytes"] <= int(sys.argv[2])
+P
+done
+works "text for people, too" replay $work/t $work/t --joint --budget $total
+grep -q 'for all: .*/t ' $work/out && ok "says who got what" || not_ok "says who got what"
+refuses 3 "2 jobs together need" "too little for both" replay $work/t $work/t --joint --budget $least
+refuses 2 "budget" "nothing to split" replay $work/t $work/t --joint
+refuses 2 "plan" "a stored plan and a joint one" replay $work/t --joint --budget $total --plan $work/p
+
 refuses 2 "operand" "no job" replay
 refuses 4 "nothing/here" "no such trace" replay nothing/here
 refuses 4 "" "no trace" replay $work/p
