@@ -50,6 +50,7 @@ enum cli_kind {
 	CLI_POSITIVE,
 	CLI_SIZE,
 	CLI_SIZE0,
+	CLI_BUDGET, /* a size, or a share of the unbudgeted peak */
 	CLI_RATE,
 	CLI_SEED
 };
@@ -109,7 +110,6 @@ void cli_completion(FILE *out);
 struct cli_progress {
 	bool json, quiet, tty;
 	bool open_line; /* the cursor stands behind a line that will be renewed */
-	uint64_t budget_bytes;
 	int64_t first_step; /* of this run; 0: none yet */
 	double started_ms, last_ms; /* when training began and a line was last printed */
 };

@@ -14,6 +14,7 @@ struct replay {
 	struct sl_replay_report reports[CLI_MAX_OPERANDS];
 	struct sl_replay_sum sum;
 	size_t n;
+	uint64_t shares_bytes; /* sum of the jobs' budgets that are shares of peaks */
 	char plans[4096]; /* --plan, cut at its commas */
 	struct sl_buf events, timeline;
 };
@@ -210,13 +211,18 @@ static sl_status open_jobs(struct replay *r, struct cli_args *args)
 {
 	for (r->n = 0; r->n < (size_t)args->n_operands; r->n++) {
 		struct sl_planner **p = &r->planners[r->n];
+		uint64_t budget;
 
 		args->config.model = args->operands[r->n];
 		SL_TRY(sl_planner_open(&args->config, &args->planner, p));
+		budget = args->config.budget_bytes;
+		if (args->config.budget_ratio > 0)
+			budget = sl_planner_share(*p, args->config.budget_ratio);
+		r->shares_bytes += args->config.budget_ratio > 0 ? budget : 0;
 		r->jobs[r->n] = (struct sl_replay_source){.planner = *p,
 			.name = args->operands[r->n],
 			.policy = args->config.policy,
-			.budget_bytes = args->joint ? 0 : args->config.budget_bytes,
+			.budget_bytes = args->joint ? 0 : budget,
 			.iterations =
 				args->iterations > 0 ? (uint32_t)args->iterations : 3};
 	}
@@ -241,14 +247,16 @@ static sl_status run(struct cli_args *args)
 		.timeline = args->timeline != NULL ? &r.timeline : NULL};
 	sl_status st;
 
-	if (args->joint) {
-		config.joint_budget_bytes = args->config.budget_bytes;
-		if (args->config.budget_bytes == 0 || args->config.plan_path != NULL)
-			return SL_FAIL(SL_E_USAGE,
-				"--joint needs --budget, for all jobs together, and no "
-				"--plan");
-	}
+	if (args->joint &&
+		((args->config.budget_bytes == 0 && !(args->config.budget_ratio > 0)) ||
+			args->config.plan_path != NULL))
+		return SL_FAIL(SL_E_USAGE,
+			"--joint needs --budget, for all jobs together, and no --plan");
 	SL_TRY_OUT(open_jobs(&r, args));
+	if (args->joint)
+		config.joint_budget_bytes = args->config.budget_bytes > 0
+						    ? args->config.budget_bytes
+						    : r.shares_bytes;
 	SL_TRY_OUT(sl_replay_jobs(r.jobs, r.n, &config, r.reports, &r.sum));
 	SL_TRY_OUT(write_pictures(&r, args));
 	SL_TRY_OUT(args->json ? show_json(&r) : show_text(&r));

@@ -45,16 +45,17 @@ static void on_note(void *ctx, const char *text)
 }
 
 /* Two runs, each with a pace of its own, and which is which. */
-static sl_status begin(struct cli_progress *p, uint64_t budget_bytes)
+static sl_status begin(struct cli_progress *p, const struct sl_session_config *config)
 {
 	char size[SL_SIZE_TEXT];
 
 	p->first_step = 0;
-	p->budget_bytes = budget_bytes;
 	if (p->json || p->quiet)
 		return SL_OK;
-	if (budget_bytes > 0)
-		printf("inside %s:\n", sl_size_print(budget_bytes, size));
+	if (config->budget_ratio > 0)
+		printf("inside %g %% of the peak:\n", 100 * config->budget_ratio);
+	else if (config->budget_bytes > 0)
+		printf("inside %s:\n", sl_size_print(config->budget_bytes, size));
 	else
 		printf("without a budget:\n");
 	return fflush(stdout) == 0
@@ -69,7 +70,7 @@ static sl_status train(
 	sl_status st;
 
 	l->outer = cli_progress_events(l->progress);
-	SL_TRY(begin(l->progress, config->budget_bytes));
+	SL_TRY(begin(l->progress, config));
 	st = cli_train(config, &events, l->progress, out);
 	if (st == SL_OK && l->lost)
 		st = SL_FAIL(SL_E_NOMEM,
@@ -205,6 +206,7 @@ static sl_status train_both(struct cli_args *args, struct verdict *v,
 	sl_status st;
 
 	unbudgeted.budget_bytes = unbudgeted.host_bytes = 0;
+	unbudgeted.budget_ratio = 0;
 	unbudgeted.policy = unbudgeted.plan_path = NULL;
 	SL_TRY(scratch_begin(&scratch));
 	unbudgeted.save_path = scratch.free_path;
@@ -226,8 +228,8 @@ static sl_status run(struct cli_args *args)
 	sl_status st;
 
 	args->config.model = args->operands[0];
-	if (args->config.budget_bytes == 0)
-		return SL_FAIL(SL_E_USAGE, "verify needs --budget SIZE");
+	if (args->config.budget_bytes == 0 && !(args->config.budget_ratio > 0))
+		return SL_FAIL(SL_E_USAGE, "verify needs --budget SIZE or N%%");
 	if (args->config.steps > MAX_STEPS)
 		return SL_FAIL(SL_E_USAGE, "verify compares at most %d steps", MAX_STEPS);
 	cli_progress_init(&progress, args);

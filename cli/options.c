@@ -64,8 +64,8 @@ static const struct cli_option model_rows[] = {
 const struct cli_options cli_model_options = ROWS(model_rows);
 
 static const struct cli_option memory_rows[] = {
-	ROW("budget", "SIZE", SIZE, config.budget_bytes,
-		"hard cap of device memory (default: none)"),
+	ROW("budget", "SIZE|N%", BUDGET, config.budget_bytes,
+		"hard cap of device memory; N% of the unbudgeted peak (default: none)"),
 	ROW("host", "SIZE", SIZE0, config.host_bytes, "host tier (default: 0)"),
 	ROW("disk", "DIR[:SIZE]", TEXT, disk,
 		"disk tier; `none` forbids it (default: $SLUICE_DISK, else /var/tmp)"),
@@ -167,12 +167,38 @@ static sl_status store_size(const struct cli_option *row, const char *text, uint
 	if (size > SIZE_LARGEST)
 		return SL_FAIL(SL_E_USAGE, "--%s %s is over 2^60 bytes (1048576 TiB)",
 			row->name, text);
-	if (size == 0 && row->kind == CLI_SIZE)
+	if (size == 0 && row->kind != CLI_SIZE0)
 		return SL_FAIL(SL_E_USAGE,
 			"--%s %s leaves nothing; give a size above zero, or leave "
 			"--%s out",
 			row->name, text, row->name);
 	*to = size;
+	return SL_OK;
+}
+
+/* SIZE, or a share of the peak such as 50% */
+static sl_status store_budget(
+	const struct cli_option *row, const char *text, struct cli_args *args)
+{
+	size_t len = strlen(text);
+	char number[32];
+	double percent = 0;
+
+	args->config.budget_bytes = 0;
+	args->config.budget_ratio = 0;
+	if (len == 0 || text[len - 1] != '%')
+		return store_size(row, text, &args->config.budget_bytes);
+	if (len <= sizeof(number)) {
+		memcpy(number, text, len - 1);
+		number[len - 1] = '\0';
+	}
+	if (len > sizeof(number) || sl_f64_parse(number, &percent) != SL_OK ||
+		!(percent > 0) || percent > 100)
+		return SL_FAIL(SL_E_USAGE,
+			"--%s %s is no share of the unbudgeted peak; give one above 0%% "
+			"and up to 100%%, such as 50%%",
+			row->name, text);
+	args->config.budget_ratio = percent / 100;
 	return SL_OK;
 }
 
@@ -192,6 +218,8 @@ static sl_status store(
 	case CLI_SIZE:
 	case CLI_SIZE0:
 		return store_size(row, text, to);
+	case CLI_BUDGET:
+		return store_budget(row, text, args);
 	case CLI_RATE:
 		return sl_rate_parse(row->name, text, to);
 	case CLI_SEED:
@@ -380,7 +408,7 @@ sl_status cli_settle(struct cli_args *args)
 	if (c->plan_path != NULL && c->policy != NULL)
 		return SL_FAIL(
 			SL_E_USAGE, "--plan FILE brings its policy; leave --policy out");
-	if (c->budget_bytes == 0 && c->plan_path == NULL &&
+	if (c->budget_bytes == 0 && !(c->budget_ratio > 0) && c->plan_path == NULL &&
 		(c->host_bytes > 0 || args->disk != NULL))
 		return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without "
 					   "one nothing leaves the device");

@@ -85,7 +85,7 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 		(!last && now - p->last_ms < (p->tty ? TTY_MS : PIPE_MS)))
 		return;
 	p->last_ms = now;
-	bar_text(r->device_bytes, p->budget_bytes, bar);
+	bar_text(r->device_bytes, r->budget_bytes, bar);
 	time_left(p, r, left);
 	fprintf(stdout,
 		"%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s  %s%s",
@@ -141,7 +141,6 @@ void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
 		.json = args->json,
 		.quiet = args->quiet,
 		.tty = isatty(STDOUT_FILENO) != 0,
-		.budget_bytes = args->config.budget_bytes,
 	};
 }
 

@@ -38,17 +38,33 @@ struct sl_plan_report {
 	 * way by itself; the larger of all ops' time and the bytes' on the links. Bytes
 	 * are 0 where no swapping fits. */
 	uint64_t bound_bytes, bound_out_bytes, bound_in_bytes, bound_ns;
+	uint64_t move_bytes, recompute_ops;
+	uint64_t held_peak_bytes; /* most bytes in use at one time; the rest of the peak
+				     lies unused between them */
+	uint64_t host_bytes, disk_bytes; /* of these tiers that the plan uses */
 };
 
 /* config->model is a model, or the path of a trace file (it has a '/' or the file
  * exists). */
 SL_NODISCARD sl_status sl_planner_open(const struct sl_session_config *config,
 	const struct sl_planner_device *device, struct sl_planner **out);
-/* policy NULL: the default (keep without a budget, else belady). An infeasible budget is
+/* policy NULL: the default (keep without a budget, else tensile). An infeasible budget is
  * no failure: the report says so. plan_text may be NULL; else a feasible plan's text is
  * appended. */
 SL_NODISCARD sl_status sl_planner_plan(struct sl_planner *p, const char *policy,
 	uint64_t budget_bytes, struct sl_plan_report *out, struct sl_buf *plan_text);
+/*
+ * The curve of step time against budget, ascending: up to *n budgets at equal distances
+ * from the least to the unbudgeted peak; *n becomes how many there are. More is never
+ * slower: a plan for less memory is one for more. Plans made quickly come first; while
+ * limit_ns of real time lasts, those with the most slowdown are made again with all
+ * effort. Bounds in bytes are only given where there is a slowdown.
+ */
+#define SL_FRONT_MAX 64
+SL_NODISCARD sl_status sl_planner_front(struct sl_planner *p, const char *policy,
+	uint64_t limit_ns, struct sl_plan_report *out, size_t *n);
+/* The budget that a share of the unbudgeted peak is: whole 4096 bytes, at least 4096. */
+uint64_t sl_planner_share(const struct sl_planner *p, double ratio);
 /* The failure of the latest infeasible plan, with B*, the binding op and its parts in the
  * message. */
 sl_status sl_planner_infeasible(const struct sl_planner *p);

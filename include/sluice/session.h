@@ -39,10 +39,12 @@ struct sl_session_config {
 	const char *device; /* of sl_device_name_at(); NULL: cpu. With sim, iter_ms and
 			     stall_ms are virtual: durations and rates of the trace */
 	uint64_t budget_bytes; /* hard cap of device memory; 0: none */
+	double budget_ratio; /* instead: that share of the unbudgeted peak of a full
+				step, cut to whole 4096 bytes; 0: budget_bytes says */
 	uint64_t host_bytes; /* host tier; 0: none */
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
-	const char *policy; /* NULL: keep without a budget, belady with one */
+	const char *policy; /* NULL: keep without a budget, tensile with one */
 	const char *costs; /* cost book by name or file; NULL: SLUICE_COSTS, else cpu */
 	bool no_replan; /* a plan stays, however long its ops take */
 	double replan_drift; /* of measured times that gives a new plan; 0: 0.3 */
@@ -77,6 +79,7 @@ struct sl_step_report {
 	double iter_ms;
 	double samples_per_s;
 	uint64_t device_bytes; /* arena high-water mark so far */
+	uint64_t budget_bytes; /* 0: none */
 	double predicted_iter_ms; /* by the plan in force and the latest times */
 	double stall_ms; /* of this step, waiting for copies */
 	uint64_t swap_out_bytes, swap_in_bytes, recompute_ops; /* of this step */

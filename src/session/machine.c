@@ -94,6 +94,13 @@ out:
 	return st;
 }
 
+uint64_t sl_machine_share(uint64_t unbudgeted_peak, double ratio)
+{
+	double pages = (double)unbudgeted_peak * ratio / 4096;
+
+	return pages < 1 ? 4096 : (uint64_t)pages * 4096;
+}
+
 const char *sl_machine_policy(const struct sl_session_config *config)
 {
 	if (config->policy != NULL)

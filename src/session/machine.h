@@ -53,6 +53,8 @@ SL_NODISCARD sl_status sl_machine_describe(struct sl_machine *m,
 /* The peak of `keep`, without tiers. */
 SL_NODISCARD sl_status sl_machine_unbudgeted_peak(
 	const struct sl_instance *x, uint64_t *out);
+/* A share of that peak as a budget: whole 4096 bytes, at least 4096. */
+uint64_t sl_machine_share(uint64_t unbudgeted_peak, double ratio);
 /* Where the disk tier and scratch files go: the option, SLUICE_DISK, /var/tmp; "none"
  * forbids the tier. */
 const char *sl_machine_disk_folder(const struct sl_session_config *config);

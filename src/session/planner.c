@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planning without running: a trace from a sealed model or from a file, then any policy
- * on it. */
+/* Planning without running: a trace from a sealed model or from a file; preview.c makes
+ * plans of it. */
 #include "sluice/memory.h"
 
 #include <stdio.h>
@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/fs.h"
-#include "memory/bound.h"
 #include "session/planner_int.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
@@ -136,119 +134,6 @@ sl_status sl_planner_open(const struct sl_session_config *config,
 out:
 	sl_planner_close(p);
 	return st;
-}
-
-static void fill_binding(const struct sl_planner *p, struct sl_plan_report *r)
-{
-	const struct sl_trace_op *op = &p->trace.ops[p->least.binding_op];
-
-	r->binding_op = p->least.binding_op;
-	snprintf(r->binding_kind, sizeof(r->binding_kind), "%s",
-		p->trace.n_ops > 0 ? op->kind : "");
-	snprintf(r->binding_scope, sizeof(r->binding_scope), "%s",
-		p->trace.n_ops > 0 ? op->scope : "");
-	r->unbudgeted_peak_bytes = p->unbudgeted_peak;
-	r->bound_budget_bytes =
-		p->trace.n_tiers > 0 ? p->least.bytes : p->least.live_peak_bytes;
-	for (uint32_t i = 0; i < p->trace.n_ops; i++)
-		r->base_iter_ns += p->trace.ops[i].dur_ns;
-}
-
-static sl_status fill_bound(const struct sl_planner *p, struct sl_plan_report *r)
-{
-	struct sl_traffic_bound b;
-
-	SL_TRY(sl_traffic_bound(
-		&p->trace, r->budget_bytes > 0 ? r->budget_bytes : UINT64_MAX, &b));
-	r->bound_bytes = b.both_bytes;
-	r->bound_out_bytes = b.out_bytes;
-	r->bound_in_bytes = b.in_bytes;
-	r->bound_ns = b.iter_ns;
-	return SL_OK;
-}
-
-/* Plans at that budget: known from the last time, if it was of this policy. */
-static sl_status fill_least(struct sl_planner *p, const struct sl_mem_policy *policy,
-	struct sl_plan_report *r)
-{
-	if (p->least_of != policy)
-		SL_TRY(sl_policy_least(policy, &p->trace, &p->least_bytes));
-	p->least_of = policy;
-	r->least_budget_bytes = p->least_bytes;
-	return SL_OK;
-}
-
-static sl_status price(
-	const struct sl_planner *p, const struct sl_plan *plan, struct sl_plan_report *r)
-{
-	struct sl_plan_price cost;
-
-	SL_TRY(sl_plan_price(&p->trace, plan, &cost));
-	r->feasible = true;
-	r->peak_bytes = plan->peak;
-	r->base_iter_ns = cost.base_iter_ns;
-	r->iter_ns = cost.iter_ns;
-	r->swap_out_bytes = cost.swap_out_bytes;
-	r->swap_in_bytes = cost.swap_in_bytes;
-	r->recompute_ns = cost.recompute_ns;
-	r->stall_ns = cost.stall_ns;
-	return SL_OK;
-}
-
-static sl_status print_plan(
-	const struct sl_planner *p, struct sl_plan *plan, struct sl_buf *text)
-{
-	if (text == NULL)
-		return SL_OK;
-	if (p->session != NULL)
-		SL_TRY(sl_program_select_lines(
-			p->session->instances[SL_TRAIN].program, plan));
-	return sl_plan_print(plan, &p->trace, text);
-}
-
-sl_status sl_planner_policy(
-	const char *name, uint64_t budget_bytes, struct sl_policy_choice *out)
-{
-	if (name == NULL)
-		name = budget_bytes > 0 ? SL_POLICY_WITH_BUDGET
-					: SL_POLICY_WITHOUT_BUDGET;
-	return sl_policy_parse(name, out);
-}
-
-sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
-	uint64_t budget_bytes, struct sl_plan_report *out, struct sl_buf *plan_text)
-{
-	struct sl_policy_choice policy;
-	struct sl_plan plan = SL_PLAN_INIT;
-	sl_status st;
-	sl_ns begin;
-
-	SL_TRY(sl_planner_policy(policy_name, budget_bytes, &policy));
-	*out = (struct sl_plan_report){.budget_bytes = budget_bytes};
-	snprintf(out->policy, sizeof(out->policy), "%s", policy.policy->name);
-	fill_binding(p, out);
-	SL_TRY(fill_least(p, policy.policy, out));
-	SL_TRY(fill_bound(p, out));
-	begin = sl_clock_now();
-	st = sl_policy_apply(
-		&policy, &p->trace, budget_bytes > 0 ? budget_bytes : UINT64_MAX, &plan);
-	out->plan_ns = (uint64_t)(sl_clock_now() - begin);
-	if (st == SL_E_INFEASIBLE) {
-		p->failed = st;
-		snprintf(p->failure, sizeof(p->failure), "%s", sl_last_error());
-		return SL_OK;
-	}
-	SL_TRY(st);
-	SL_TRY_OUT(price(p, &plan, out));
-	SL_TRY_OUT(print_plan(p, &plan, plan_text));
-out:
-	sl_plan_finish(&plan);
-	return st;
-}
-
-sl_status sl_planner_infeasible(const struct sl_planner *p)
-{
-	return p->failed == SL_OK ? SL_OK : SL_FAIL(p->failed, "%s", p->failure);
 }
 
 sl_status sl_planner_trace(const struct sl_planner *p, struct sl_buf *out)

@@ -21,7 +21,7 @@ static sl_status open_data(struct sl_session *s)
 	const char *folder = sl_machine_disk_folder(c);
 	struct sl_data_opts opts = {
 		.scratch = strcmp(folder, "none") != 0 ? folder : NULL,
-		.refuse_ram = c->budget_bytes > 0,
+		.refuse_ram = c->budget_bytes > 0 || c->budget_ratio > 0,
 		.context =
 			sl_model_is_tokens(&s->model) ? sl_model_sequence(&s->model) : 0,
 		.classes = s->model.classes,
@@ -128,8 +128,22 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 	return training ? sl_instance_train(&request, x) : sl_instance_eval(&request, x);
 }
 
+/* A budget that is a share of the peak becomes one of bytes. */
+static sl_status settle_budget(struct sl_session *s, const struct sl_instance *x)
+{
+	uint64_t peak;
+
+	if (!(s->config.budget_ratio > 0))
+		return SL_OK;
+	SL_TRY(sl_machine_unbudgeted_peak(x, &peak));
+	s->config.budget_bytes = sl_machine_share(peak, s->config.budget_ratio);
+	return SL_OK;
+}
+
 static sl_status open_session(struct sl_session *s)
 {
+	enum sl_instance_id first = s->config.infer_only ? SL_EVAL : SL_TRAIN;
+
 	if (s->config.model == NULL)
 		return SL_FAIL(SL_E_USAGE, "no model is named; give one, such as lenet5");
 	if (s->config.threads > SL_POOL_WIDTH_MAX)
@@ -144,7 +158,8 @@ static sl_status open_session(struct sl_session *s)
 	SL_TRY(build_templates(s));
 	SL_TRY(alloc_io(s));
 	s->seal_threads = sl_machine_cores();
-	return sl_session_build(s, s->config.infer_only ? SL_EVAL : SL_TRAIN);
+	SL_TRY(sl_session_build(s, first));
+	return settle_budget(s, &s->instances[first]);
 }
 
 sl_status sl_session_open(const struct sl_session_config *config, struct sl_session **out)

@@ -104,6 +104,7 @@ static void report(struct sl_session *s, double ms)
 
 	sl_machine_stats(&s->machine, &stats);
 	r.device_bytes = stats.peak_device_bytes;
+	r.budget_bytes = s->config.budget_bytes;
 	r.predicted_iter_ms = (double)sl_machine_predicted_ns(&s->machine) / 1e6;
 	if (s->io.instance == &s->instances[SL_TRAIN])
 		s->predicted_ms = r.predicted_iter_ms;

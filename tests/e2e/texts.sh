@@ -7,12 +7,12 @@ tools=$(dirname "$0")/../tools
 # round NAME MODEL OPTIONS...
 round()
 {
-	local name=$1 least peak budget iter
+	local name=$1 least most peak budget iter
 	shift
 	run plan "$@" --budget 1GiB --json
 	least=$(field least_budget_bytes)
-	peak=$(field unbudgeted_peak_bytes)
-	budget=$(((least + peak) / 2 / 4096 * 4096))
+	most=$(field unbudgeted_peak_bytes)
+	budget=$(((least + most) / 2 / 4096 * 4096))
 	works "$name: plan and trace are written" plan "$@" --budget $budget -o $work/p --record $work/t --json
 	peak=$(field peak_bytes)
 	works "$name: the plan is proved sound" check $work/t $work/p --budget $budget
@@ -32,8 +32,25 @@ round()
 	[ "$(field iter_ns)" = "$iter" ] && ok "$name: at the same price" ||
 		not_ok "$name: at $(field iter_ns), not $iter"
 	works "$name: a row for each policy" plan $work/t --budget $budget --policy all --json
-	works "$name: a row for each budget" plan $work/t --pareto
-	[ "$(wc -l <"$work/out")" = 12 ] && ok "$name: eleven of them and a head" || not_ok "$name: eleven of them"
+	sed 's/.*"feasible":\([a-z]*\).*"iter_ns":\([0-9]*\),"swap.*/\1 \2/' "$work/out" >"$work/rows"
+	[ "$(wc -l <"$work/rows")" = "$("$sluice" list policies | wc -l)" ] && awk '
+		$1 == "true" && ($2 < last || none) {exit 1} $1 == "false" {none = 1} {last = $2}' "$work/rows" &&
+		ok "$name: sorted by time" || not_ok "$name: sorted by time"
+	works "$name: a row for each budget" plan $work/t --pareto --json
+	sed 's/.*"budget_bytes":\([0-9]*\),"least.*"iter_ns":\([0-9]*\),"swap.*/\1 \2/' "$work/out" >"$work/rows"
+	[ "$(wc -l <"$work/rows")" = 11 ] && awk -v least=$least -v peak=$most '
+		NR == 1 && $1 != least || NR > 1 && ($1 <= at || $2 > ns) {exit 1} {at = $1; ns = $2}
+		END {if (at != peak) exit 1}' "$work/rows" &&
+		ok "$name: eleven from the least to the peak, never slower with more" || not_ok "$name: eleven rows"
+	works "$name: for people" plan $work/t --pareto
+	[ "$(grep -c 'least without slowdown' "$work/out")" = 1 ] && grep -q '^ *[0-9.]* |\*' "$work/out" &&
+		ok "$name: with a mark and a curve" || not_ok "$name: with a mark and a curve"
+	works "$name: a share of the peak" plan $work/t --budget 60% --json
+	[ "$(field budget_bytes)" = $((most * 6 / 10 / 4096 * 4096)) ] && ok "$name: is cut to blocks" ||
+		not_ok "$name: 60 % of $most is $(field budget_bytes)"
+	works "$name: a sentence" plan $work/t --budget 60%
+	grep -q 'holds the step in' "$work/out" && grep -q '^least budget: ' "$work/out" &&
+		ok "$name: says what the plan does" || not_ok "$name: says what the plan does"
 }
 
 round lenet5 lenet5 --batch 64

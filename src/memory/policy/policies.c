@@ -38,6 +38,18 @@ struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy)
 	return c;
 }
 
+struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c)
+{
+	const struct sl_policy_option *rows = c->policy->options;
+	struct sl_policy_choice quick = *c;
+
+	for (size_t i = 0; rows && rows[i].name; i++) {
+		if (strcmp(rows[i].name, "effort") == 0)
+			quick.options[i] = rows[i].min;
+	}
+	return quick;
+}
+
 static sl_status fail_option(const struct sl_mem_policy *p, const char *text, size_t len)
 {
 	char names[256] = "none";
@@ -136,10 +148,9 @@ sl_status sl_policy_plan(const struct sl_mem_policy *policy, const struct sl_tra
 	return sl_policy_apply(&usual, t, budget, out);
 }
 
-sl_status sl_policy_least(
+sl_status sl_policy_least_claimed(
 	const struct sl_mem_policy *policy, const struct sl_trace *t, uint64_t *out_bytes)
 {
-	struct sl_plan plan = SL_PLAN_INIT;
 	struct sl_least_budget least = {0};
 	uint64_t bytes = 0;
 
@@ -149,8 +160,20 @@ sl_status sl_policy_least(
 		SL_TRY(sl_trace_least_budget(t, &least));
 		bytes = least.bytes;
 	}
-	bytes = sl_align_up(bytes, SL_PAGE_BYTES);
-	SL_TRY(sl_policy_plan(policy, t, bytes, &plan));
+	*out_bytes = sl_align_up(bytes, SL_PAGE_BYTES);
+	return SL_OK;
+}
+
+sl_status sl_policy_least(
+	const struct sl_mem_policy *policy, const struct sl_trace *t, uint64_t *out_bytes)
+{
+	struct sl_policy_choice choice = sl_policy_usual(policy);
+	struct sl_plan plan = SL_PLAN_INIT;
+	uint64_t bytes;
+
+	SL_TRY(sl_policy_least_claimed(policy, t, &bytes));
+	choice = sl_policy_quick(&choice);
+	SL_TRY(sl_policy_apply(&choice, t, bytes, &plan));
 	sl_plan_finish(&plan);
 	*out_bytes = bytes;
 	return SL_OK;

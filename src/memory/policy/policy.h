@@ -51,6 +51,9 @@ SL_NODISCARD sl_status sl_policy_parse(const char *text, struct sl_policy_choice
 /* All options as usual. */
 struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy);
 
+/* As usual, but with the least effort where there is an option of that name. */
+struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c);
+
 /* Without a name: where a budget is given, and where not. */
 #define SL_POLICY_WITH_BUDGET "tensile"
 #define SL_POLICY_WITHOUT_BUDGET "keep"
@@ -64,6 +67,10 @@ SL_NODISCARD sl_status sl_policy_plan(const struct sl_mem_policy *policy,
 /* The least budget at which sl_policy_plan succeeds, a multiple of 4096, verified by
  * planning. */
 SL_NODISCARD sl_status sl_policy_least(const struct sl_mem_policy *policy,
+	const struct sl_trace *t, uint64_t *out_bytes);
+
+/* The same without the proof: for a caller that plans there anyway. */
+SL_NODISCARD sl_status sl_policy_least_claimed(const struct sl_mem_policy *policy,
 	const struct sl_trace *t, uint64_t *out_bytes);
 
 #endif

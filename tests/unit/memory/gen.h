@@ -150,7 +150,7 @@ static inline void gen_backward(
 	gen_update(g, b->scale, dscale);
 }
 
-#define GEN_MAX_BLOCKS 256
+#define GEN_MAX_BLOCKS 640
 
 /* Tiers: disk_bytes 0 for none. 17 ops and 24 values a block. */
 static inline struct gen gen_training(
