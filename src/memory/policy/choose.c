@@ -99,17 +99,20 @@ static uint32_t covered(const struct chooser *c, const struct sl_gap *gap)
 	return excess_between(c, gap->from_op + 1, gap->to_op);
 }
 
+/* Negative: it cannot be. */
 static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
 {
 	uint64_t ns = sl_gap_in_ns(c->g, gap);
+	double price = c->how->link_price;
 
-	if (c->g->n_tiers == 0 || (gap->wraps && !c->how->cross))
+	if (c->g->n_tiers == 0 || (gap->wraps && c->how->cross_price < 0))
 		return -1;
 	if (gap->from_op == SL_NO_ID)
 		return 1;
 	/* A second copy of what is below already costs its way in alone. */
 	ns += gap->dirty ? sl_gap_out_ns(c->g, gap) : 0;
-	return 1 + c->how->link_price * (double)ns;
+	price *= gap->wraps ? c->how->cross_price : 1;
+	return 1 + price * (double)ns;
 }
 
 /* The cheaper fate and its cost; KEEP if there is none. */

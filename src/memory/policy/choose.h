@@ -8,7 +8,8 @@ struct sl_choice {
 	uint64_t limit; /* most bytes on the device while an op runs */
 	double link_price; /* ns that a ns of copying is taken to cost; at least 0 */
 	uint64_t redo_cap_ns; /* longest chain of runs for one value; 0: no redoing */
-	bool cross; /* values may be away over the boundary */
+	double cross_price; /* times link_price, over the boundary; negative: not at all
+			     */
 };
 
 /* Sets the fates of all gaps. *enough: every op is within the limit. SL_E_NOMEM. */

@@ -32,7 +32,7 @@
 #include "memory/policy/tensile_published.h"
 
 #define ROUNDS 4
-#define USUAL_POINT .redo_cap = 0.01, .limit = 1, .slack = 0.1
+#define USUAL_POINT .redo_cap = 0.01, .limit = 1, .slack = 0.1, .cross = 1
 
 struct search {
 	struct sl_gaps g;
@@ -41,6 +41,7 @@ struct search {
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
 	struct sl_plan_price best_price;
+	uint64_t fitted; /* limit of the last plan that fitted; 0: none did */
 	uint64_t point_ns; /* time of the best point so far */
 	bool found;
 	bool cross, redo; /* options */
@@ -52,7 +53,7 @@ struct point {
 	double redo_cap; /* share of total_ns that one chain may take */
 	double limit; /* share of the budget that fates and bookings fill at first */
 	double slack; /* by which copies in are early, over their own time */
-	bool stay; /* nothing is away over the boundary */
+	double cross; /* as in struct sl_choice */
 };
 
 /* When ops start, with what is done again before them and without stalls. */
@@ -108,15 +109,23 @@ static sl_status lower(struct search *s, const struct point *at,
 	return sl_gaps_lower(&s->g, redo, s->budget, "tensile", p, height);
 }
 
+/* Where the last plan fitted, and a little more: points differ little there. */
+static uint64_t first_limit(const struct search *s, const struct point *at)
+{
+	uint64_t most = s->fitted > 0 ? s->fitted + s->fitted / 32 : s->budget;
+
+	return (uint64_t)((double)(most < s->budget ? most : s->budget) * at->limit);
+}
+
 /* The time of the plan for a point; UINT64_MAX: there is none. Addresses cost bytes, so
  * the limit falls until the plan fits. */
 static sl_status attempt(struct search *s, const struct point *at, uint64_t *iter_ns)
 {
-	struct sl_choice how = {.limit = (uint64_t)((double)s->budget * at->limit),
+	struct sl_choice how = {.limit = first_limit(s, at),
 		.link_price = at->link_price,
 		.redo_cap_ns =
 			s->redo ? (uint64_t)((double)s->total_ns * at->redo_cap) : 0,
-		.cross = s->cross && !at->stay};
+		.cross_price = s->cross ? at->cross : -1};
 	struct sl_plan p = SL_PLAN_INIT;
 	struct sl_redoer *r = NULL;
 	sl_status st = SL_OK;
@@ -135,6 +144,7 @@ static sl_status attempt(struct search *s, const struct point *at, uint64_t *ite
 		set_start_ns(&s->g, redo);
 		SL_TRY_OUT(lower(s, at, redo, how.limit, &p, &height));
 		if (height <= s->budget) {
+			s->fitted = how.limit;
 			st = offer(s, &p, iter_ns);
 			goto out;
 		}
@@ -155,7 +165,8 @@ static sl_status scan(struct search *s, struct point *at, double *coordinate,
 {
 	double best = *coordinate;
 
-	for (size_t i = 0; i < n; i++) {
+	/* At the bare time nothing is left to gain. */
+	for (size_t i = 0; i < n && s->point_ns > s->total_ns; i++) {
 		uint64_t ns;
 
 		*coordinate = values[i];
@@ -169,26 +180,38 @@ static sl_status scan(struct search *s, struct point *at, double *coordinate,
 	return SL_OK;
 }
 
+/* Values around the one at hand. */
+static sl_status scan_near(struct search *s, struct point *at, double *coordinate)
+{
+	double near[4];
+
+	for (int i = 0; i < 4; i++)
+		near[i] = *coordinate * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
+	return scan(s, at, coordinate, near, 4);
+}
+
 static sl_status search(struct search *s)
 {
 	static const double prices[] = {1e-3, 0.1, 0.3, 1, 4};
 	static const double caps[] = {0.003, 0.03, 0.1};
-	static const double limits[] = {0.95, 0.85};
-	static const double slacks[] = {0.5};
+	static const double limits[] = {0.98, 0.95, 0.9, 0.85};
+	static const double slacks[] = {0, 0.5};
+	/* Copies over the boundary may have more or less to hide behind. */
+	static const double crosses[] = {-1, 0.5, 2, 4};
 	struct point at = {USUAL_POINT};
-	double near[4];
-	uint64_t ns;
 
 	SL_TRY(scan(s, &at, &at.link_price, prices, sizeof(prices) / sizeof(*prices)));
+	if (s->cross)
+		SL_TRY(scan(
+			s, &at, &at.cross, crosses, sizeof(crosses) / sizeof(*crosses)));
 	SL_TRY(scan(s, &at, &at.redo_cap, caps, sizeof(caps) / sizeof(*caps)));
-	for (int i = 0; i < 4; i++)
-		near[i] = at.link_price * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
-	SL_TRY(scan(s, &at, &at.link_price, near, 4));
-	SL_TRY(scan(s, &at, &at.limit, limits, 2));
-	SL_TRY(scan(s, &at, &at.slack, slacks, 1));
-	/* Copies over the boundary have less to hide behind. */
-	at.stay = true;
-	return s->cross ? attempt(s, &at, &ns) : SL_OK;
+	SL_TRY(scan_near(s, &at, &at.link_price));
+	SL_TRY(scan(s, &at, &at.limit, limits, sizeof(limits) / sizeof(*limits)));
+	SL_TRY(scan(s, &at, &at.slack, slacks, sizeof(slacks) / sizeof(*slacks)));
+	SL_TRY(scan_near(s, &at, &at.redo_cap));
+	if (s->cross)
+		SL_TRY(scan_near(s, &at, &at.cross));
+	return scan_near(s, &at, &at.link_price);
 }
 
 /* Two points that are seldom far off: mostly swapping, mostly redoing. */

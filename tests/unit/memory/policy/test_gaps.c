@@ -237,7 +237,7 @@ static void copies_are_booked_backwards_from_their_deadlines(void **state)
 
 static void the_choice_takes_no_more_than_it_needs(void **state)
 {
-	struct sl_choice how = {.limit = 5 * KB, .link_price = 1e-3, .cross = true};
+	struct sl_choice how = {.limit = 5 * KB, .link_price = 1e-3, .cross_price = 1};
 	struct rig r;
 	bool enough = false;
 	uint32_t away = 0;
@@ -258,7 +258,10 @@ static void the_choice_takes_no_more_than_it_needs(void **state)
 
 static void a_dear_link_makes_the_choice_redo(void **state)
 {
-	struct sl_choice how = {.limit = 5 * KB, .link_price = 10, .redo_cap_ns = 10000};
+	struct sl_choice how = {.limit = 5 * KB,
+		.link_price = 10,
+		.redo_cap_ns = 10000,
+		.cross_price = 1};
 	struct rig r;
 	bool enough = false;
 
