@@ -107,7 +107,7 @@ struct sl_redo_price {
 	 * stay, where there is room. */
 	uint64_t own_ns;
 };
-/* Also impossible if all runs take longer than cap_ns. */
+/* Also impossible if there are several runs and they take longer than cap_ns. */
 SL_NODISCARD sl_status sl_redoer_price_within(struct sl_redoer *r, struct sl_gap *gap,
 	uint64_t cap_ns, struct sl_redo_price *out);
 /* all_ns, without a cap. */

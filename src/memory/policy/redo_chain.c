@@ -115,7 +115,7 @@ static sl_status add_run(struct sl_redoer *r, uint32_t op)
 
 	if (!o->pure || op >= r->at || !may_bear(r, op) ||
 		d->n_runs - r->runs_before >= MAX_RUNS_PER_GAP ||
-		d->ns + o->dur_ns > r->cap_ns) {
+		(d->n_runs > r->runs_before && d->ns + o->dur_ns > r->cap_ns)) {
 		r->possible = false;
 		return SL_OK;
 	}
