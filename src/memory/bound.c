@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lower bounds of what swapping costs: which bytes can leave when, as a covering problem.
  */
-#include "memory/bound.h"
+#include "memory/bound_int.h"
 
 #include <math.h>
 
@@ -168,46 +168,53 @@ static sl_status solve(
 	return SL_OK;
 }
 
-/* Bytes a second of all tiers' links, out of and into the device and, where they share a
- * wire, together. */
-struct rates {
-	double out, in, both;
-};
-
-static struct rates add_rates(const struct sl_trace *t)
+static struct sl_bound_rates add_rates(const struct sl_trace *t)
 {
-	struct rates r = {0};
+	struct sl_bound_rates r = {0};
 
 	for (uint32_t i = 0; i < t->n_links; i++) {
 		const struct sl_trace_link *l = &t->links[i];
 		double rate = (double)l->bytes_per_s;
-		bool out = l->from == 0, in = l->to == 0;
 
-		if (!out && !in)
+		if (l->from != 0 && l->to != 0)
 			continue;
-		r.out += out ? rate : 0;
-		r.in += in ? rate : 0;
+		r.out += l->from == 0 ? rate : 0;
+		r.in += l->to == 0 ? rate : 0;
 		/* Two directions of one wire are two links: each counts for a half. */
 		r.both += l->half_duplex ? rate / 2 : rate;
 	}
 	return r;
 }
 
-static double link_ns(uint64_t bytes, double rate)
+static double link_ns(double bytes, double rate)
 {
-	return bytes > 0 && rate > 0 ? (double)bytes / rate * 1e9 : 0;
+	return bytes > 0 && rate > 0 ? bytes / rate * 1e9 : 0;
 }
 
-static void set_time(struct bounder *b, struct sl_traffic_bound *out)
+double sl_bound_copy_ns(const struct sl_bound_rates *r, double out_bytes, double in_bytes)
 {
-	struct rates r = add_rates(b->t);
+	return fmax(link_ns(out_bytes + in_bytes, r->both),
+		fmax(link_ns(out_bytes, r->out), link_ns(in_bytes, r->in)));
+}
+
+static sl_status set_time(
+	const struct bounder *b, uint64_t budget, struct sl_traffic_bound *out)
+{
+	struct sl_bound_rates r = add_rates(b->t);
 	uint64_t ns = 0;
-	double copies = fmax(link_ns(out->out_bytes, r.out),
-		fmax(link_ns(out->in_bytes, r.in), link_ns(out->both_bytes, r.both)));
+	double copies = 0, windows = 0;
 
 	for (uint32_t i = 0; i < b->t->n_ops; i++)
 		ns += b->t->ops[i].dur_ns;
+	if (out->possible && out->in_bytes > 0) {
+		SL_TRY(sl_bound_windows(b->t, &b->x, budget, &r, &windows));
+		copies = fmax(link_ns((double)out->both_bytes, r.both),
+			sl_bound_copy_ns(
+				&r, (double)out->out_bytes, (double)out->in_bytes));
+		copies = fmax(copies, windows);
+	}
 	out->iter_ns = copies > (double)ns && copies < 9e18 ? (uint64_t)copies : ns;
+	return SL_OK;
 }
 
 sl_status sl_traffic_bound(
@@ -230,7 +237,7 @@ sl_status sl_traffic_bound(
 		bound.both_bytes = bound.in_bytes + bound.out_bytes;
 	if (!bound.possible)
 		bound = (struct sl_traffic_bound){0};
-	set_time(&b, &bound);
+	SL_TRY_OUT(set_time(&b, budget, &bound));
 	*out = bound;
 out:
 	finish(&b);

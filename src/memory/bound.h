@@ -21,8 +21,9 @@ struct sl_traffic_bound {
 			  one */
 	/* Each the least by itself; both_bytes is that of their sum. */
 	uint64_t out_bytes, in_bytes, both_bytes;
-	/* All ops once, or the bytes at the rates of all tiers' links together, whichever
-	 * takes longer; of half duplex, links carry both. */
+	/* The longest of: all ops once; the bytes at the rates of all tiers' links
+	 * together (of half duplex, links carry both); and the sum of windows, each of
+	 * which copies what cannot be on the device at its begin or end. */
 	uint64_t iter_ns;
 };
 

@@ -265,9 +265,16 @@ static struct tangent touch(struct flow *f, double multiplier)
 /* The peak of the least cost over multipliers, which is the cost at this width. */
 static double climb(struct flow *f, double width, bool *possible)
 {
-	double far = 2 * (f->most + 1) * (f->n_nodes + 1.0), least = 0;
-	struct tangent low = {0}, high = touch(f, far);
+	double far = 2 * (f->most + 1) * (f->n_nodes + 1.0), near = 2 * (f->most + 1);
+	double least = 0;
+	struct tangent low = {0}, high = touch(f, near);
 
+	/* Few covers lie one after the other, so a low multiplier mostly does. */
+	while (high.width < width && near < far) {
+		low = high;
+		near *= 4;
+		high = touch(f, near);
+	}
 	*possible = high.width >= width;
 	for (int i = 0; *possible && i < MULTIPLIERS && high.width > low.width; i++) {
 		double multiplier = (high.cost - low.cost) / (high.width - low.width);
