@@ -142,6 +142,7 @@ static sl_status report_json(const struct verdict *v)
 	sl_json_u64(j, "swap_out_bytes", v->tight_run.swap_out_bytes);
 	sl_json_u64(j, "swap_in_bytes", v->tight_run.swap_in_bytes);
 	sl_json_u64(j, "recompute_ops", v->tight_run.recompute_ops);
+	sl_json_f64(j, "stall_ms", v->tight_run.stall_ms);
 	sl_json_f64(j, "iter_ms_unbudgeted", v->free_run.iter_ms_median);
 	sl_json_f64(j, "iter_ms_budgeted", v->tight_run.iter_ms_median);
 	sl_json_str(j, "policy", v->tight_run.policy);
@@ -153,6 +154,7 @@ static void report_text(const struct verdict *v)
 {
 	const struct sl_summary *a = &v->free_run, *b = &v->tight_run;
 	char x[SL_SIZE_TEXT], y[SL_SIZE_TEXT];
+	uint64_t steps = b->run_steps > 0 ? (uint64_t)b->run_steps : 1;
 
 	printf("%-22s %20s %20s\n", "", "no budget", "budget");
 	printf("%-22s %20s %20s\n", "budget", "-", sl_size_print(b->budget_bytes, y));
@@ -163,10 +165,14 @@ static void report_text(const struct verdict *v)
 	printf("%-22s %20.9g %20.9g\n", "last loss", a->loss_last, b->loss_last);
 	printf("%-22s %20.1f %20.1f\n", "ms a step (median)", a->iter_ms_median,
 		b->iter_ms_median);
-	printf("%-22s %20s %20s\n", "bytes moved", "0 B",
-		sl_size_print(b->swap_out_bytes + b->swap_in_bytes, y));
-	printf("%-22s %20d %20llu\n", "ops recomputed", 0,
-		(unsigned long long)b->recompute_ops);
+	printf("%-22s %20s %20s\n", "copied out a step", "-",
+		sl_size_print(b->swap_out_bytes / steps, y));
+	printf("%-22s %20s %20s\n", "copied in a step", "-",
+		sl_size_print(b->swap_in_bytes / steps, y));
+	printf("%-22s %20s %20.1f\n", "ops run again a step", "-",
+		(double)b->recompute_ops / (double)steps);
+	printf("%-22s %20s %20.1f\n", "ms of waiting a step", "-",
+		b->stall_ms / (double)steps);
 	printf("%-22s %20.16s %20.16s\n", "digest", a->digest, b->digest);
 	printf("losses %s, digests %s, checkpoint bytes %s\n",
 		v->losses_agree ? "identical" : "DIFFER",

@@ -63,8 +63,26 @@ static void json_step(const struct sl_step_report *r)
 	sl_json_i64(j, "epoch", r->epoch);
 	sl_json_f64(j, r->text ? "bits_per_byte" : "accuracy",
 		r->text ? r->loss / log(2) : r->accuracy);
+	sl_json_u64(j, "swap_out_bytes", r->swap_out_bytes);
+	sl_json_u64(j, "swap_in_bytes", r->swap_in_bytes);
+	sl_json_u64(j, "recompute_ops", r->recompute_ops);
+	sl_json_f64(j, "stall_ms", r->stall_ms);
+	sl_json_f64(j, "predicted_iter_ms", r->predicted_iter_ms);
+	sl_json_u64(j, "replans", r->replans);
 	if (cli_line_end(&line) == SL_E_WRITE)
 		cli_stop = 1; /* nobody reads any more */
+}
+
+/* What the budget costs this step; nothing without one. */
+static void cost_text(const struct sl_step_report *r, char text[64])
+{
+	char moved[SL_SIZE_TEXT];
+
+	text[0] = '\0';
+	if (r->budget_bytes > 0)
+		snprintf(text, 64, "  moved %s, waited %.1f ms",
+			sl_size_print(r->swap_out_bytes + r->swap_in_bytes, moved),
+			r->stall_ms);
 }
 
 static void on_step(void *ctx, const struct sl_step_report *r)
@@ -77,7 +95,7 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 		p->started_ms = now - r->iter_ms; /* reading and planning are no pace */
 	}
 	bool last = r->step == r->steps;
-	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1];
+	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1], cost[64];
 
 	if (p->json)
 		json_step(r);
@@ -87,11 +105,12 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 	p->last_ms = now;
 	bar_text(r->device_bytes, r->budget_bytes, bar);
 	time_left(p, r, left);
+	cost_text(r, cost);
 	fprintf(stdout,
-		"%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s  %s%s",
+		"%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s%s  %s%s",
 		p->tty ? "\r" : "", (long long)r->step, (long long)r->steps, r->loss,
 		r->text ? "bits/byte" : "acc", r->text ? r->loss / log(2) : r->accuracy,
-		r->samples_per_s, bar, sl_size_print(r->device_bytes, size), left,
+		r->samples_per_s, bar, sl_size_print(r->device_bytes, size), cost, left,
 		p->tty ? "\033[K" : "\n");
 	fflush(stdout);
 	p->open_line = p->tty;

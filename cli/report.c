@@ -42,6 +42,9 @@ static sl_status summary_json(const struct sl_summary *s)
 	sl_json_u64(j, "recompute_ops", s->recompute_ops);
 	sl_json_f64(j, "stall_ms", s->stall_ms);
 	sl_json_f64(j, "iter_ms_median", s->iter_ms_median);
+	sl_json_f64(j, "predicted_iter_ms", s->predicted_iter_ms);
+	sl_json_u64(j, "replans", s->replans);
+	sl_json_i64(j, "run_steps", s->run_steps);
 	sl_json_f64(j, "plan_ms", s->plan_ms);
 	sl_json_str(j, "policy", s->policy);
 	if (s->evaluated)
@@ -51,10 +54,38 @@ static sl_status summary_json(const struct sl_summary *s)
 	return cli_line_end(&line);
 }
 
+/* Reality against prediction, "12.3 % more" or "3.0 % less". */
+static void off_text(char text[32], double real, double predicted)
+{
+	double off = predicted > 0 ? 100 * (real / predicted - 1) : 0;
+
+	snprintf(text, 32, "%.1f %% %s", fabs(off), off < 0 ? "less" : "more");
+}
+
+static void budget_text(const struct sl_summary *s)
+{
+	char peak[SL_SIZE_TEXT], predicted[SL_SIZE_TEXT], budget[SL_SIZE_TEXT],
+		out[SL_SIZE_TEXT], in[SL_SIZE_TEXT], off[32];
+	uint64_t steps = s->run_steps > 0 ? (uint64_t)s->run_steps : 1;
+
+	off_text(off, s->iter_ms_median, s->predicted_iter_ms);
+	printf("memory: peak %s of %s, predicted %s; policy %s\n",
+		sl_size_print(s->peak_device_bytes, peak),
+		sl_size_print(s->budget_bytes, budget),
+		sl_size_print(s->predicted_peak_bytes, predicted), s->policy);
+	printf("time:   %.2f ms a step, predicted %.2f: %s; planned in %.1f ms, "
+	       "again: %llu\n",
+		s->iter_ms_median, s->predicted_iter_ms, off, s->plan_ms,
+		(unsigned long long)s->replans);
+	printf("a step: %s out, %s in, %.1f ops run again, %.2f ms of waiting\n",
+		sl_size_print(s->swap_out_bytes / steps, out),
+		sl_size_print(s->swap_in_bytes / steps, in),
+		(double)s->recompute_ops / (double)steps, s->stall_ms / (double)steps);
+}
+
 sl_status cli_report_summary(const struct sl_summary *s, bool json)
 {
-	char peak[SL_SIZE_TEXT], budget[SL_SIZE_TEXT], out[SL_SIZE_TEXT],
-		in[SL_SIZE_TEXT];
+	char peak[SL_SIZE_TEXT];
 
 	if (json)
 		return summary_json(s);
@@ -66,15 +97,11 @@ sl_status cli_report_summary(const struct sl_summary *s, bool json)
 		printf("%lld steps, loss %.4f to %.4f, %.1f ms a step (median)\n",
 			(long long)s->steps, s->loss_first, s->loss_last,
 			s->iter_ms_median);
-	printf("memory: peak %s%s%s, policy %s\n",
-		sl_size_print(s->peak_device_bytes, peak),
-		s->budget_bytes > 0 ? " of " : "",
-		s->budget_bytes > 0 ? sl_size_print(s->budget_bytes, budget) : "",
-		s->policy);
-	printf("moved:  %s out, %s in, %llu ops recomputed, %.1f ms stalled\n",
-		sl_size_print(s->swap_out_bytes, out),
-		sl_size_print(s->swap_in_bytes, in), (unsigned long long)s->recompute_ops,
-		s->stall_ms);
+	if (s->budget_bytes > 0)
+		budget_text(s);
+	else
+		printf("memory: peak %s, policy %s\n",
+			sl_size_print(s->peak_device_bytes, peak), s->policy);
 	printf("digest: %s\n", s->digest);
 	return fflush(stdout) == 0
 		       ? SL_OK

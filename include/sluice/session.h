@@ -104,6 +104,7 @@ struct sl_session_events {
 
 struct sl_summary {
 	int64_t steps; /* of the model's life, as in the last report */
+	int64_t run_steps; /* of this run */
 	double loss_first, loss_last; /* of this run */
 	uint64_t budget_bytes, peak_device_bytes, peak_host_bytes, peak_disk_bytes;
 	uint64_t predicted_peak_bytes;

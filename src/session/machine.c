@@ -17,6 +17,7 @@
 #define DISK_PEAKS 4
 #define TIER_BLOCK ((uint64_t)4 << 20)
 #define EVENT_SLOTS ((size_t)1 << 14)
+#define MANY_OPS 200 /* all effort for fewer takes some 100 ms at most */
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 
 const char *sl_machine_disk_folder(const struct sl_session_config *config)
@@ -200,12 +201,16 @@ out:
 	return st;
 }
 
+/* Training need not wait for the best plan of many ops: the second one, made beside the
+ * first steps with their measured times, has all effort. */
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
 {
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 	struct sl_policy_choice policy;
 
 	SL_TRY(sl_policy_parse(sl_machine_policy(config), &policy));
+	if (x->training && x->trace.n_ops >= MANY_OPS && sl_machine_plans_again(config))
+		policy = sl_policy_quick(&policy);
 	SL_TRY(sl_policy_apply(&policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
 }
@@ -225,6 +230,9 @@ sl_status sl_machine_plan(struct sl_machine *m, const struct sl_session_config *
 	else
 		SL_TRY(make_plan(config, x));
 	x->prepared = true;
+	/* Later plans may want all of the budget. */
+	if (x->training && x->plan.n_actions > 0 && sl_machine_plans_again(config))
+		m->arena_bytes = config->budget_bytes & ~(uint64_t)4095;
 	if (m->policy[0] == '\0')
 		snprintf(m->policy, sizeof(m->policy), "%s", x->plan.policy);
 	m->planned_peak = x->plan.peak > m->planned_peak ? x->plan.peak : m->planned_peak;
@@ -272,7 +280,8 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 {
 	int width = config->threads > 0 ? config->threads : sl_machine_cores();
 
-	m->arena_bytes = sl_align_up(m->planned_peak, 4096);
+	if (m->arena_bytes < m->planned_peak)
+		m->arena_bytes = sl_align_up(m->planned_peak, 4096);
 	SL_TRY(sl_pool_create(width, &m->pool));
 	sl_kernel_set_width(width);
 	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));

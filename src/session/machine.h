@@ -70,6 +70,9 @@ SL_NODISCARD sl_status sl_machine_start(
 	struct sl_machine *m, const struct sl_session_config *config);
 /* The policy of the configuration, or the default one. */
 const char *sl_machine_policy(const struct sl_session_config *config);
+/* Whether measured times may give the training new plans: neither a stored plan nor the
+ * option forbids it. */
+bool sl_machine_plans_again(const struct sl_session_config *config);
 /* From now on measured times may give this instance new plans: where its plan moves
  * something, and neither a stored plan nor the option forbids it. */
 SL_NODISCARD sl_status sl_machine_watch(struct sl_machine *m,

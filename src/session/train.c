@@ -217,6 +217,7 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 
 	sl_machine_stats(&s->machine, &stats);
 	out->steps = s->step;
+	out->run_steps = (int64_t)s->n_steps;
 	out->budget_bytes = s->config.budget_bytes;
 	out->peak_device_bytes = stats.peak_device_bytes;
 	out->predicted_peak_bytes = s->machine.planned_peak;

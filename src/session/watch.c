@@ -3,6 +3,17 @@
  */
 #include "session/machine.h"
 
+#include <string.h>
+
+bool sl_machine_plans_again(const struct sl_session_config *config)
+{
+	/* In virtual time ops take what the trace says. */
+	bool virtual = config->device != NULL && strcmp(config->device, "sim") == 0;
+
+	return !virtual && !config->no_replan && config->plan_path == NULL &&
+	       !config->infer_only;
+}
+
 sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config *config,
 	const struct sl_instance *x)
 {
@@ -16,9 +27,7 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 		.hook_ctx = m->replan_hook_ctx,
 	};
 
-	/* In virtual time ops take what the trace says. */
-	if (m->virtual != NULL || config->no_replan || config->plan_path != NULL ||
-		x->plan.n_actions == 0)
+	if (!sl_machine_plans_again(config) || x->plan.n_actions == 0)
 		return SL_OK;
 	SL_TRY(sl_policy_parse(sl_machine_policy(config), &opts.policy));
 	SL_TRY(sl_replan_create(&opts, &m->replan));
@@ -35,6 +44,19 @@ void sl_machine_measured(struct sl_machine *m)
 	sl_replan_measured(m->replan, links);
 }
 
+/* The new plan may reach higher, and so may values that were parked in free bytes of the
+ * budget on their way to their new places. */
+static void note_peak(struct sl_machine *m, const struct sl_plan *next)
+{
+	struct sl_engine_stats stats;
+
+	sl_engine_stats(m->engine, &stats);
+	if (next->peak > m->planned_peak)
+		m->planned_peak = next->peak;
+	if (stats.peak_device_bytes > m->planned_peak)
+		m->planned_peak = stats.peak_device_bytes;
+}
+
 /* Where the values cannot be carried over, all is as it was. */
 sl_status sl_machine_renew(struct sl_machine *m)
 {
@@ -48,8 +70,10 @@ sl_status sl_machine_renew(struct sl_machine *m)
 		return SL_OK;
 	st = sl_engine_adopt(m->engine, &m->adopted->trace, next);
 	sl_replan_adopted(m->replan, st == SL_OK);
-	if (st == SL_OK)
+	if (st == SL_OK) {
 		m->plan = next;
+		note_peak(m, next);
+	}
 	return st == SL_E_INFEASIBLE ? SL_OK : st;
 }
 

@@ -6,7 +6,8 @@ import json, os, random, resource, signal, subprocess, sys, tempfile, time
 SLUICE = os.environ.get("SLUICE", "build/sluice")
 LENET = ["lenet5", "--batch", "8"]
 KEYS = ("steps loss_first loss_last budget_bytes peak_device_bytes peak_host_bytes peak_disk_bytes swap_out_bytes "
-        "swap_in_bytes recompute_ops stall_ms iter_ms_median plan_ms policy digest").split()
+        "swap_in_bytes recompute_ops stall_ms iter_ms_median predicted_iter_ms predicted_peak_bytes replans run_steps "
+        "plan_ms policy digest").split()
 passed = failed = 0
 
 

@@ -28,6 +28,18 @@ budgets()
 	refuses 3 "op .*needs" "$name one block below the least" train "$@" --steps 1 --budget $((least - 4096))
 }
 
+# What a budget costs, told while it runs and at the end.
+run train lenet5 --batch 64 --steps 4 --budget 60% --json
+head -n -1 "$work/out" | awk -F '[:,]' '{for (i = 1; i < NF; i++) {if ($i == "\"swap_out_bytes\"") out += $(i + 1)}}
+	END {print out}' >"$work/sum"
+[ "$(cat "$work/sum")" = "$(field swap_out_bytes)" ] && [ "$(field run_steps)" = 4 ] &&
+	[ -n "$(field predicted_iter_ms)" ] && ok "steps tell what the summary adds up" ||
+	not_ok "steps add up to $(cat "$work/sum"), the summary says $(field swap_out_bytes)"
+works "a run for people" train lenet5 --batch 64 --steps 4 --budget 60%
+grep -q 'moved .*waited .* ms' "$work/out" && grep -q 'predicted .* %' "$work/out" &&
+	grep -q '^a step: .* out, .* in, .* ops run again' "$work/out" && ok "tells prediction and reality" ||
+	not_ok "tells prediction and reality"
+
 # FULL=1 STEPS=20: the sizes that a release is measured at (tests/acceptance).
 if [ "${FULL:-0}" = 1 ]; then
 	budgets lenet5 lenet5 --batch 64 --clip 1
