@@ -40,6 +40,8 @@ static sl_status summary_json(const struct sl_summary *s)
 	sl_json_u64(j, "swap_in_bytes", s->swap_in_bytes);
 	sl_json_u64(j, "move_bytes", s->move_bytes);
 	sl_json_u64(j, "recompute_ops", s->recompute_ops);
+	sl_json_u64(j, "swap_ins", s->swap_ins);
+	sl_json_u64(j, "late_swap_ins", s->late_swap_ins);
 	sl_json_f64(j, "stall_ms", s->stall_ms);
 	sl_json_f64(j, "iter_ms_median", s->iter_ms_median);
 	sl_json_f64(j, "predicted_iter_ms", s->predicted_iter_ms);
@@ -77,10 +79,14 @@ static void budget_text(const struct sl_summary *s)
 	       "again: %llu\n",
 		s->iter_ms_median, s->predicted_iter_ms, off, s->plan_ms,
 		(unsigned long long)s->replans);
-	printf("a step: %s out, %s in, %.1f ops run again, %.2f ms of waiting\n",
+	printf("a step: %s out, %s in, %.1f ops run again, %.2f ms of waiting; %.0f %% "
+	       "of "
+	       "copies in were late\n",
 		sl_size_print(s->swap_out_bytes / steps, out),
 		sl_size_print(s->swap_in_bytes / steps, in),
-		(double)s->recompute_ops / (double)steps, s->stall_ms / (double)steps);
+		(double)s->recompute_ops / (double)steps, s->stall_ms / (double)steps,
+		s->swap_ins > 0 ? 100.0 * (double)s->late_swap_ins / (double)s->swap_ins
+				: 0);
 }
 
 sl_status cli_report_summary(const struct sl_summary *s, bool json)

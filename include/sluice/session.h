@@ -109,6 +109,7 @@ struct sl_summary {
 	uint64_t budget_bytes, peak_device_bytes, peak_host_bytes, peak_disk_bytes;
 	uint64_t predicted_peak_bytes;
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes, recompute_ops;
+	uint64_t swap_ins, late_swap_ins; /* copies in; those that an op waited for */
 	uint64_t replans; /* plans made after the first one */
 	double stall_ms, iter_ms_median, plan_ms;
 	double predicted_iter_ms; /* of a full training step, by the last plan */

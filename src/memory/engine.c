@@ -54,6 +54,7 @@ static sl_status arrive(struct sl_engine *e, uint32_t v)
 {
 	struct sl_residency *now = &e->pair.now;
 	struct sl_range r;
+	uint64_t stalled;
 
 	if (SL_LIKELY(now->state[v] == SL_RES_RESIDENT))
 		return SL_OK;
@@ -61,7 +62,9 @@ static sl_status arrive(struct sl_engine *e, uint32_t v)
 		return SL_FAIL(SL_E_INVALID, "value %u is %s, not on the device", v,
 			sl_res_state_name((enum sl_res_state)now->state[v]));
 	r = device_range(e, v, now->at[v]);
+	stalled = e->stats.stall_ns;
 	SL_TRY(sl_engine_wait_range(e, &r, false));
+	e->stats.late_swap_ins += e->stats.stall_ns > stalled;
 	SL_TRY(sl_residency_in_end(now, v));
 	sl_engine_publish(e, v, now->at[v]);
 	return SL_OK;
@@ -95,6 +98,7 @@ static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t
 		e, v, a->tier, sl_residency_copy_at(&e->pair.now, v, a->tier - 1));
 	c.to = device_range(e, v, a->offset);
 	sl_engine_note_peak(e, &c.to);
+	e->stats.swap_ins++;
 	sl_engine_issue(e, a->channel, &c);
 	return SL_OK;
 }

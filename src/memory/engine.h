@@ -112,6 +112,7 @@ void sl_engine_link(struct sl_engine *e, uint32_t link, struct sl_engine_link *o
 struct sl_engine_stats {
 	uint64_t swap_out_bytes, swap_in_bytes, move_bytes; /* since create */
 	uint64_t recompute_ops; /* runs of opts.again */
+	uint64_t swap_ins, late_swap_ins; /* late: an op or a run again waited for it */
 	uint64_t stall_ns; /* the compute thread waited for copies */
 	uint64_t peak_device_bytes; /* highest arena byte ever in use */
 	uint64_t peak_tier_bytes[8];

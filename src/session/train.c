@@ -227,6 +227,8 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 	out->swap_in_bytes = stats.swap_in_bytes;
 	out->move_bytes = stats.move_bytes;
 	out->recompute_ops = stats.recompute_ops;
+	out->swap_ins = stats.swap_ins;
+	out->late_swap_ins = stats.late_swap_ins;
 	out->stall_ms = (double)stats.stall_ns / 1e6;
 	out->iter_ms_median = median_ms(s);
 	out->replans = sl_machine_replans(&s->machine);
