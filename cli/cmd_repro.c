@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice repro: the tables of a paper on our models, its figures beside ours. */
+#include "cli.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "output.h"
+#include "sluice/repro.h"
+
+struct shown {
+	const struct cli_args *args;
+	struct sl_buf text; /* Markdown */
+	int table; /* whose head was written; -1: none */
+	uint64_t rows, claims, hold;
+};
+
+static void on_progress(void *ctx, const char *what, double done)
+{
+	const struct shown *s = ctx;
+	bool tty = isatty(STDERR_FILENO);
+
+	if (s->args->quiet || s->args->json)
+		return;
+	fprintf(stderr, "%s%3.0f %%  %s%s", tty ? "\r" : "", 100 * done, what,
+		tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
+
+static const char *const names[] = {[SL_REPRO_SINGLE] = "single",
+	[SL_REPRO_COPIES] = "copies",
+	[SL_REPRO_BATCH] = "batch"};
+static const char *const titles[] = {[SL_REPRO_SINGLE] = "One job, batch 16",
+	[SL_REPRO_COPIES] = "Copies of one job, batch 2",
+	[SL_REPRO_BATCH] = "One job, by batch"};
+
+static const char *const intro =
+	"# TENSILE's tables, in virtual time\n\n"
+	"Cost book `gpu` (14 TFLOP/s, 800 GB/s), host link of 12 GB/s, half duplex, "
+	"Adam.\n"
+	"MSR: memory saved; EOR: extra time; CBR: MSR / EOR. *Ours* is `tensile` at the "
+	"least budget whose\nEOR is within the limit, the paper's of that cell (by "
+	"batch: "
+	"of batch 16; cold: of the warm cell).\n*Rules* are the published greedy, by "
+	"its own booking, as far as it goes. *Cold* plans are made with\ntimes up to 30 "
+	"% off, by operator kind, and priced with the true ones.\n";
+
+static const char *number(char text[16], double x)
+{
+	snprintf(text, 16, isfinite(x) ? "%.3f" : "-", x);
+	return text;
+}
+
+static double cbr(double msr, double eor)
+{
+	return eor > 0.0005 ? msr / eor : (double)NAN;
+}
+
+static sl_status head(struct shown *s, enum sl_repro_table table)
+{
+	if (s->table == (int)table)
+		return SL_OK;
+	if (s->table < 0)
+		SL_TRY(sl_buf_puts(&s->text, intro));
+	s->table = (int)table;
+	return sl_buf_printf(&s->text,
+		"\n## %s\n\n"
+		"| %-11s | batch | copies | plan | MSR paper | rules | ours  | EOR paper "
+		"| rules | ours  | CBR paper | rules  | ours   |\n"
+		"|-------------|------:|-------:|------|----------:|------:|------:|-----"
+		"--"
+		"---:|------:|------:|----------:|-------:|-------:|\n",
+		titles[table], "model");
+}
+
+static sl_status row_text(struct shown *s, const struct sl_repro_row *r)
+{
+	char n[9][16];
+
+	SL_TRY(head(s, r->table));
+	return sl_buf_printf(&s->text,
+		"| %-11s | %5lld | %6u | %s | %9s | %5s | %5s | %9s | %5s | %5s | %9s | "
+		"%6s | %6s |\n",
+		r->model, (long long)r->batch, r->copies, r->cold ? "cold" : "warm",
+		number(n[0], r->paper_msr), number(n[1], r->greedy_msr),
+		number(n[2], r->msr), number(n[3], r->paper_eor),
+		number(n[4], r->greedy_eor), number(n[5], r->eor),
+		number(n[6], cbr(r->paper_msr, r->paper_eor)),
+		number(n[7], cbr(r->greedy_msr, r->greedy_eor)),
+		number(n[8], cbr(r->msr, r->eor)));
+}
+
+static sl_status row_json(const struct sl_repro_row *r)
+{
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
+
+	sl_json_str(j, "table", names[r->table]);
+	sl_json_str(j, "model", r->model);
+	sl_json_i64(j, "batch", r->batch);
+	sl_json_u64(j, "copies", r->copies);
+	sl_json_bool(j, "cold", r->cold);
+	sl_json_f64(j, "paper_msr", r->paper_msr);
+	sl_json_f64(j, "paper_eor", r->paper_eor);
+	sl_json_f64(j, "eor_limit", r->eor_limit);
+	sl_json_f64(j, "msr", r->msr);
+	sl_json_f64(j, "eor", r->eor);
+	sl_json_f64(j, "greedy_msr", r->greedy_msr);
+	sl_json_f64(j, "greedy_eor", r->greedy_eor);
+	return cli_line_end(&line);
+}
+
+static sl_status on_row(void *ctx, const struct sl_repro_row *r)
+{
+	struct shown *s = ctx;
+
+	s->rows++;
+	SL_TRY(row_text(s, r));
+	return s->args->json ? row_json(r) : SL_OK;
+}
+
+static sl_status on_claim(void *ctx, const struct sl_repro_claim *c)
+{
+	struct shown *s = ctx;
+	struct cli_line line;
+	struct sl_json *j;
+
+	if (s->claims++ == 0)
+		SL_TRY(sl_buf_puts(&s->text, "\n## What the tables show\n\n"));
+	s->hold += c->holds;
+	SL_TRY(sl_buf_printf(&s->text, "- **%s**: %s. %s\n",
+		c->holds ? "holds" : "does not hold", c->text, c->numbers));
+	if (!s->args->json)
+		return SL_OK;
+	j = cli_line_begin(&line, NULL);
+	sl_json_str(j, "claim", c->text);
+	sl_json_bool(j, "holds", c->holds);
+	sl_json_str(j, "numbers", c->numbers);
+	return cli_line_end(&line);
+}
+
+static sl_status finish_json(const struct shown *s)
+{
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, "summary");
+
+	sl_json_u64(j, "rows", s->rows);
+	sl_json_u64(j, "claims", s->claims);
+	sl_json_u64(j, "hold", s->hold);
+	return cli_line_end(&line);
+}
+
+static sl_status check(const struct cli_args *args)
+{
+	struct sl_fs_new probe = {.fd = -1};
+
+	if (strcmp(args->operands[0], "tensile") != 0)
+		return SL_FAIL(SL_E_USAGE,
+			"there are no tables of '%s'; there is tensile",
+			args->operands[0]);
+	/* What will be written at the end must not fail only then. */
+	if (args->output != NULL && args->output[0] != '-') {
+		SL_TRY(sl_fs_new_begin(args->output, &probe));
+		sl_fs_new_cancel(&probe);
+	}
+	return SL_OK;
+}
+
+static sl_status run(struct cli_args *args)
+{
+	struct shown s = {.args = args, .text = SL_BUF_INIT, .table = -1};
+	const struct sl_repro_opts opts = {.quick = args->quick,
+		.stop = &cli_stop,
+		.ctx = &s,
+		.row = on_row,
+		.claim = on_claim,
+		.progress = on_progress};
+	sl_status st;
+
+	SL_TRY(check(args));
+	SL_TRY_OUT(sl_repro_tensile(&opts));
+	if (!args->quiet && !args->json && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	if (args->output != NULL)
+		SL_TRY_OUT(cli_write(args->output, &s.text));
+	if (args->json)
+		SL_TRY_OUT(finish_json(&s));
+	else if (args->output == NULL)
+		SL_TRY_OUT(cli_write("-", &s.text));
+out:
+	sl_buf_finish(&s.text);
+	return st;
+}
+
+static const struct cli_option rows[] = {
+	{"quick", NULL, CLI_FLAG, offsetof(struct cli_args, quick),
+		"two models and fewer cells"},
+	{"o", "FILE", CLI_TEXT, offsetof(struct cli_args, output),
+		"write the tables there, as Markdown"},
+};
+static const struct cli_options repro_options = {rows, sizeof(rows) / sizeof(rows[0])};
+static const struct cli_options *const groups[] = {
+	&repro_options, &cli_output_options, NULL};
+
+const struct cli_command cli_command_repro = {
+	.name = "repro",
+	.operands = "tensile",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "a paper's tables on our models, its figures beside ours",
+	.examples = "  sluice repro tensile --quick\n"
+		    "  sluice repro tensile -o tensile.md\n",
+	.groups = groups,
+	.ends_softly = true,
+	.run = run,
+};

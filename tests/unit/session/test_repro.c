@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells of a reproduction: budgets searched for, warm and cold, alone and in company. */
+#include "harness/harness.h"
+
+#include "session/repro_int.h"
+#include "sluice/repro.h"
+
+#define MODEL "mlp:sizes=64-256-256-10"
+
+static void a_search_ends_at_the_limit(void **state)
+{
+	(void)state;
+	struct sl_repro_job j;
+	struct sl_repro_point free_one, dear, below;
+	uint32_t level, dear_level;
+
+	sl_assert_ok(sl_repro_open(MODEL, 64, &j));
+	sl_assert_ok(sl_repro_search(&j, SL_REPRO_WARM, 1, 0, &level, &free_one));
+	assert_true(level > 0 && level <= SL_REPRO_LEVELS);
+	assert_true(free_one.eor <= 0);
+	sl_assert_ok(sl_repro_search(&j, SL_REPRO_WARM, 1, 1e9, &dear_level, &dear));
+	assert_int_equal(dear_level, 0);
+	assert_true(dear.msr > free_one.msr && dear.eor > 0);
+	sl_assert_ok(sl_repro_measure(&j, SL_REPRO_WARM, 1, level - 1, &below));
+	assert_true(below.eor > 0);
+	sl_repro_close(&j);
+}
+
+static void cold_plans_are_priced_with_true_times(void **state)
+{
+	(void)state;
+	struct sl_repro_job j;
+	struct sl_repro_point at;
+
+	sl_assert_ok(sl_repro_open(MODEL, 64, &j));
+	/* Where nothing moves, wrong predictions cost nothing: unless they are priced. */
+	sl_assert_ok(sl_repro_measure(&j, SL_REPRO_COLD, 1, SL_REPRO_LEVELS, &at));
+	assert_true(at.eor == 0);
+	sl_assert_ok(sl_repro_measure(&j, SL_REPRO_COLD, 1, 8, &at));
+	for (uint32_t i = 0; i < j.planner->trace.n_ops; i++)
+		assert_int_equal(j.planner->trace.ops[i].dur_ns, j.true_ns[i]);
+	assert_true(j.plans[SL_REPRO_COLD][8]->price_ns !=
+		    (uint64_t)((1 + at.eor) * (double)j.base_ns));
+	sl_repro_close(&j);
+}
+
+static void copies_hide_behind_each_other(void **state)
+{
+	(void)state;
+	struct sl_repro_job j;
+	struct sl_repro_point one, three, greedy;
+
+	sl_assert_ok(sl_repro_open(MODEL, 64, &j));
+	sl_assert_ok(sl_repro_measure(&j, SL_REPRO_WARM, 1, 32, &one));
+	sl_assert_ok(sl_repro_measure(&j, SL_REPRO_WARM, 3, 32, &three));
+	assert_true(one.msr == three.msr && one.eor > 0);
+	sl_assert_ok(sl_repro_greedy(&j, 2, &greedy));
+	assert_true(greedy.msr >= 0 && greedy.msr < 1);
+	sl_repro_close(&j);
+}
+
+static void crossing_the_boundary_saves_more(void **state)
+{
+	(void)state;
+	struct sl_repro_job j;
+	double with, without;
+
+	sl_assert_ok(sl_repro_open(MODEL, 64, &j));
+	sl_assert_ok(sl_repro_most(&j, true, &with));
+	sl_assert_ok(sl_repro_most(&j, false, &without));
+	assert_true(with > without + 0.1);
+	sl_repro_close(&j);
+}
+
+static sl_status no_row(void *ctx, const struct sl_repro_row *row)
+{
+	(void)ctx;
+	(void)row;
+	return SL_FAIL(SL_E_NO, "no row is finished");
+}
+
+static void a_stop_is_heard(void **state)
+{
+	(void)state;
+	static const volatile sig_atomic_t stop = 1;
+
+	sl_assert_fails(
+		sl_repro_tensile(&(struct sl_repro_opts){.stop = &stop, .row = no_row}),
+		SL_E_INTERRUPTED, "");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(a_search_ends_at_the_limit),
+		SL_TEST(cold_plans_are_priced_with_true_times),
+		SL_TEST(copies_hide_behind_each_other),
+		SL_TEST(crossing_the_boundary_saves_more),
+		SL_TEST(a_stop_is_heard),
+	};
+
+	return sl_test_run(tests, SL_COUNT(tests));
+}
