@@ -4,7 +4,7 @@
 LINTS := tools/check-layers tools/check-budgets tools/check-names tools/check-banned \
 	tools/check-docs tools/check-format tools/check-tidy tools/check-cppcheck
 
-.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers
+.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers bench-virtual
 lint: ## layers, budgets, names, banned functions, docs, format, clang-tidy, cppcheck
 	$(call parts,lint)
 
@@ -46,7 +46,9 @@ $(FUZZERS): $(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(LIB)
 	$(call say,LD,$(CC) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS))
 
 bench: all ## timings of this build, as ratios within one run
-	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter-out bench/peers%,$(BENCHES))
+	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter-out bench/peers% bench/virtual%,$(BENCHES))
 bench-peers: all ## the same beside PyTorch
 	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter bench/peers%,$(BENCHES))
+bench-virtual: all ## policies x models x budgets x links in virtual time, minutes (VIRTUAL="--csv FILE")
+	@SLUICE=$(abspath $(BUILD))/sluice bench/virtual.py $(VIRTUAL)
 BENCHES := $(wildcard bench/*.sh bench/*.py)

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Memory policies side by side in virtual time: models x budgets x links, on the `gpu` cost book.
+
+    bench/virtual.py [--models resnet50:16,...] [--budgets 75,50,35,25] [--ratios 20,...] [--csv FILE]
+
+A ratio is peak FLOP per byte of the link: 20 is a CPU with its memory, 12000 a card of today. The link is half
+duplex to a host tier that holds everything. Each model's trace is recorded once; all else is planning.
+Columns: EOR, extra time over a step without a budget; MSR, memory saved; bound, the larger of compute and of
+what swapping alone has to move; ratio, step time over the bound.
+"""
+import argparse
+import collections
+import concurrent.futures
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PEAK_FLOPS = 14e12
+POLICIES = ["belady", "vdnn", "capuchin", "tensile"]
+MODELS = {
+    "resnet50": (16, []), "unet": (2, []), "gpt2": (4, ["--data", "synthetic:256"]), "densenet121": (8, []),
+    "vgg16": (8, []), "convnet": (64, []), "resnet18": (8, []),
+}
+FIELDS = ["model", "batch", "budget_percent", "flop_per_byte", "policy", "feasible", "budget_bytes", "peak_bytes",
+          "base_ns", "iter_ns", "bound_ns", "swap_bytes", "bound_bytes", "recompute_ns", "plan_ms", "eor", "msr",
+          "ratio"]
+sluice = os.environ.get("SLUICE", "build/sluice")
+
+
+def plan(args):
+    """The last JSON line; None where the budget is not feasible or the policy is not there."""
+    run = subprocess.run([sluice, "plan"] + args + ["--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         universal_newlines=True, check=False)
+    rows = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    if run.returncode not in (0, 3) or not rows:
+        sys.exit("plan %s: %s" % (" ".join(args), run.stderr.strip()))
+    return rows[-1]
+
+
+def record(folder, model):
+    batch, options = MODELS[model]
+    path = os.path.join(folder, model + ".trace")
+    row = plan([model, "--batch", str(batch), "--costs", "gpu", "--budget", "1TiB", "--host", "4TiB", "--disk", "none",
+                "--policy", "keep", "--record", path] + options)
+    return path, row["unbudgeted_peak_bytes"]
+
+
+def policies_there():
+    run = subprocess.run([sluice, "list", "policies"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    names = [line.split()[0] for line in run.stdout.splitlines() if line.strip()]
+    for name in POLICIES:
+        if name not in names:
+            print("note: this build has no policy %s; left out" % name, file=sys.stderr)
+    return [name for name in POLICIES if name in names]
+
+
+def cell(path, model, peak, percent, ratio, policy):
+    budget = max(peak * percent // 100 // 4096 * 4096, 4096)
+    rate = int(PEAK_FLOPS / ratio)
+    r = plan([path, "--budget", str(budget), "--policy", policy, "--link", "%d/s" % rate, "--duplex", "half"])
+    base, step = r["base_iter_ns"], r["iter_ns"]
+    fits = r["feasible"]
+    return {
+        "model": model, "batch": MODELS[model][0], "budget_percent": percent, "flop_per_byte": ratio,
+        "policy": policy, "feasible": int(fits), "budget_bytes": budget, "peak_bytes": r["peak_bytes"],
+        "base_ns": base, "iter_ns": step, "bound_ns": r["bound_ns"],
+        "swap_bytes": r["swap_in_bytes"] + r["swap_out_bytes"], "bound_bytes": r["bound_bytes"],
+        "recompute_ns": r["recompute_ns"], "plan_ms": round(r["plan_ns"] / 1e6, 1),
+        "eor": round(step / base - 1, 4) if fits else "", "ratio": round(step / r["bound_ns"], 4) if fits else "",
+        "msr": round(1 - r["peak_bytes"] / r["unbudgeted_peak_bytes"], 4) if fits else "",
+    }
+
+
+def show(row):
+    fits = row["feasible"]
+    print("%-11s %3d%% %6d  %-8s %8s %6s %9s %9s %8.1f %8.1f %7s" % (
+        row["model"], row["budget_percent"], row["flop_per_byte"], row["policy"],
+        "%.3f" % row["eor"] if fits else "no", "%.3f" % row["msr"] if fits else "-",
+        "%.1f" % (row["swap_bytes"] / 2**20) if fits else "-", "%.1f" % (row["bound_bytes"] / 2**20),
+        row["recompute_ns"] / 1e6, row["bound_ns"] / 1e6, "%.3f" % row["ratio"] if fits else "-"))
+
+
+def summary(rows):
+    """Counts by baseline, and the cells where tensile is slower or far from a bound that compute hides."""
+    cells = collections.defaultdict(dict)
+    for r in rows:
+        cells[r["model"], r["budget_percent"], r["flop_per_byte"]][r["policy"]] = r
+    out = {"cells": 0, "worst_ratio": 0, "slower": [], "far": []}
+    for name in POLICIES[:-1]:
+        out[name] = {"at_most": 0, "of": 0, "infeasible": 0, "faster": 0}
+    for key, by in sorted(cells.items()):
+        ours = by.get("tensile")
+        if ours is None or not ours["feasible"]:
+            continue
+        out["cells"] += 1
+        # Swapping alone may suffice where its bytes fit beside the compute.
+        if ours["bound_ns"] <= ours["base_ns"]:
+            out["worst_ratio"] = max(out["worst_ratio"], ours["ratio"])
+            if ours["ratio"] > 1.1:
+                out["far"].append(key + (ours["ratio"],))
+        for name in POLICIES[:-1]:
+            other = by.get(name)
+            if other is None:
+                continue
+            if not other["feasible"]:
+                out[name]["infeasible"] += 1
+                continue
+            out[name]["of"] += 1
+            out[name]["at_most"] += ours["iter_ns"] <= other["iter_ns"]
+            out[name]["faster"] += ours["iter_ns"] < other["iter_ns"]
+            if ours["iter_ns"] > other["iter_ns"]:
+                out["slower"].append(key + (name, round(ours["iter_ns"] / other["iter_ns"], 4)))
+    return out
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--models", default=",".join(MODELS))
+    p.add_argument("--budgets", default="75,50,35,25")
+    p.add_argument("--ratios", default="20,200,1000,3000,12000")
+    p.add_argument("--csv")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--quiet", action="store_true", help="the summary alone")
+    args = p.parse_args()
+    names = policies_there()
+    rows = []
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, \
+            concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        traces = {m: record(folder, m) for m in args.models.split(",")}
+        todo = [pool.submit(cell, traces[m][0], m, traces[m][1], int(b), int(r), policy)
+                for m in traces for b in args.budgets.split(",") for r in args.ratios.split(",") for policy in names]
+        if not args.quiet:
+            print("%-11s %4s %6s  %-8s %8s %6s %9s %9s %8s %8s %7s" % (
+                "model", "of", "F/B", "policy", "EOR", "MSR", "MiB", "bound MiB", "again ms", "bound ms", "ratio"))
+        for job in todo:
+            rows.append(job.result())
+            if not args.quiet:
+                show(rows[-1])
+    if args.csv:
+        with open(args.csv, "w", newline="") as f:
+            w = csv.DictWriter(f, FIELDS)
+            w.writeheader()
+            w.writerows(rows)
+    s = summary(rows)
+    for name in POLICIES[:-1]:
+        if name in names:
+            print("tensile against %s: at most as slow in %d of %d cells, faster in %d; %s fits %d fewer" % (
+                name, s[name]["at_most"], s[name]["of"], s[name]["faster"], name, s[name]["infeasible"]))
+    for c in s["slower"]:
+        print("  slower: %s at %d %%, %d FLOP a byte, than %s: %.4f times" % c)
+    print("worst step over the bound where the bytes fit beside compute: %.3f" % s["worst_ratio"])
+    for c in s["far"]:
+        print("  above 1.1: %s at %d %%, %d FLOP a byte: %.3f" % c)
+    print(json.dumps({"summary": s}))
+
+
+main()

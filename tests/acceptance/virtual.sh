@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Policies in virtual time: at half the peak near the larger of compute and what has to move, where swapping alone
+# can do it; and never slower than the baselines, on seven models, four budgets and five links.
+# DIR of traces of G10, if there is one: ../shared/data/traces.
+. "$(dirname "$0")/../e2e/lib.bash"
+export SLUICE=$sluice
+
+# judge NAME FILE: the Python on standard input says nothing, or what is wrong.
+judge()
+{
+	local said
+	said=$(python3 - "$2" 2>&1)
+	if [ -z "$said" ]; then ok "$1"; else not_ok "$1: $said"; fi
+}
+
+bench/virtual.py --csv "$work/cells.csv" --quiet >"$work/out" 2>"$work/err" && ok "every cell is planned" ||
+	not_ok "every cell is planned"
+echo "EOR at half of the peak, by FLOP a byte:"
+python3 - "$work/cells.csv" <<'P'
+import csv, sys
+rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["budget_percent"] == "50"]
+ratios = sorted({int(r["flop_per_byte"]) for r in rows})
+print("  %-12s %-9s" % ("model", "policy") + "".join("%9d" % x for x in ratios))
+for model in dict.fromkeys(r["model"] for r in rows):
+    for policy in dict.fromkeys(r["policy"] for r in rows):
+        eor = {int(r["flop_per_byte"]): r["eor"] for r in rows if (r["model"], r["policy"]) == (model, policy)}
+        print("  %-12s %-9s" % (model, policy) + "".join("%9.3f" % float(eor[x]) if eor[x] else "%9s" % "no" for x in ratios))
+P
+judge "at half of the peak within 1.10 of the bound where swapping alone suffices" "$work/cells.csv" <<'P'
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    half = r["budget_percent"] == "50" and r["model"] in ("resnet50", "unet", "gpt2", "densenet121")
+    suffices = float(r["bound_ns"]) <= float(r["base_ns"])
+    if half and suffices and r["policy"] == "tensile" and float(r["ratio"]) > 1.1:
+        print(r["model"], r["flop_per_byte"], r["ratio"], end="; ")
+P
+for baseline in belady vdnn capuchin; do
+	BASELINE=$baseline judge "never slower than $baseline" "$work/cells.csv" <<'P'
+import csv, os, sys
+cells = {}
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["feasible"] == "1":
+        cells.setdefault((r["model"], r["budget_percent"], r["flop_per_byte"]), {})[r["policy"]] = int(r["iter_ns"])
+seen = 0
+for key, by in cells.items():
+    if os.environ["BASELINE"] not in by:
+        continue
+    seen += 1
+    if by.get("tensile", 1 << 62) > by[os.environ["BASELINE"]]:
+        print(*key, "%.4f times" % (by.get("tensile", 1 << 62) / by[os.environ["BASELINE"]]), end="; ")
+if seen < 100:
+    print("only", seen, "cells")
+P
+done
+
+traces=../shared/data/traces
+if [ -d "$traces" ]; then
+	# The least bytes in of every swapping schedule, to three digits (GB, at 40 and 24 GiB).
+	for want in bert-256:40:8.333 bert-256:24:25.512 vit-1280:40:18.677 vit-1280:24:35.857; do
+		IFS=: read -r name gib bytes <<<"$want"
+		tests/tools/g10_trace.py "$traces/g10-$name.tensors.csv" "$traces/g10-$name.kernels.csv" >"$work/g10.trace"
+		run plan "$work/g10.trace" --budget "${gib}GiB" --policy belady --json
+		got=$(field bound_in_bytes)
+		[ "$code" = 0 ] && [ "$(awk -v g="$got" 'BEGIN {printf "%.3f", g / 1e9}')" = "$bytes" ] &&
+			ok "$name in $gib GiB moves at least $bytes GB in" || not_ok "$name in $gib GiB: $got, not $bytes GB"
+	done
+fi
+finish
