@@ -118,24 +118,22 @@ static void slowdown_text(char text[CELL], const struct sl_plan_report *r)
 }
 
 /* Cells are "-" at first. */
-#define CELL_OF(name) \
-	static void name##_cell( \
-		const struct cli_preview *p, const struct sl_plan_report *r, char *text)
+#define CELL_ARGS const struct cli_preview *p, const struct sl_plan_report *r, char *text
 
 /* A curve is of one policy, which its sentence names. */
-CELL_OF(policy)
+static void policy_cell(CELL_ARGS)
 {
 	if (!p->front)
 		snprintf(text, CELL, "%s", r->policy);
 }
 
-CELL_OF(budget)
+static void budget_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->budget_bytes);
 }
 
-CELL_OF(share)
+static void share_cell(CELL_ARGS)
 {
 	(void)p;
 	if (r->budget_bytes > 0)
@@ -143,13 +141,13 @@ CELL_OF(share)
 			100 * ratio(r->budget_bytes, r->unbudgeted_peak_bytes));
 }
 
-CELL_OF(peak)
+static void peak_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->peak_bytes);
 }
 
-CELL_OF(gaps)
+static void gaps_cell(CELL_ARGS)
 {
 	(void)p;
 	if (r->feasible)
@@ -157,77 +155,77 @@ CELL_OF(gaps)
 			100 * (1 - ratio(r->held_peak_bytes, r->peak_bytes)));
 }
 
-CELL_OF(step)
+static void step_cell(CELL_ARGS)
 {
 	(void)p;
 	ms_cell(text, r->iter_ns);
 }
 
-CELL_OF(slowdown)
+static void slowdown_cell(CELL_ARGS)
 {
 	(void)p;
 	if (r->feasible)
 		slowdown_text(text, r);
 }
 
-CELL_OF(stall)
+static void stall_cell(CELL_ARGS)
 {
 	(void)p;
 	ms_cell(text, r->stall_ns);
 }
 
-CELL_OF(again)
+static void again_cell(CELL_ARGS)
 {
 	(void)p;
 	if (r->recompute_ops > 0)
 		snprintf(text, CELL, "%llu", (unsigned long long)r->recompute_ops);
 }
 
-CELL_OF(again_ms)
+static void again_ms_cell(CELL_ARGS)
 {
 	(void)p;
 	ms_cell(text, r->recompute_ns);
 }
 
-CELL_OF(out)
+static void out_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->swap_out_bytes);
 }
 
-CELL_OF(in)
+static void in_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->swap_in_bytes);
 }
 
-CELL_OF(moved)
+static void moved_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->move_bytes);
 }
 
-CELL_OF(host)
+static void host_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->host_bytes);
 }
 
-CELL_OF(disk)
+static void disk_cell(CELL_ARGS)
 {
 	(void)p;
 	size_cell(text, r->disk_bytes);
 }
 
 /* Where nothing has to leave it says nothing. */
-CELL_OF(bound)
+static void bound_cell(CELL_ARGS)
 {
 	(void)p;
 	if (r->bound_bytes > 0)
 		ms_cell(text, r->bound_ns);
 }
 
-CELL_OF(verdict)
+static void verdict_cell(CELL_ARGS)
 {
 	char size[SL_SIZE_TEXT];
 
