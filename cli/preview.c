@@ -324,8 +324,9 @@ static void say_means(const struct sl_plan_report *r)
 	char out[SL_SIZE_TEXT], in[SL_SIZE_TEXT];
 
 	if (r->recompute_ops > 0)
-		printf("runs %llu ops again (%.2f ms), ",
-			(unsigned long long)r->recompute_ops, ms(r->recompute_ns));
+		printf("runs %llu op%s again (%.2f ms), ",
+			(unsigned long long)r->recompute_ops,
+			r->recompute_ops == 1 ? "" : "s", ms(r->recompute_ns));
 	if (r->swap_out_bytes + r->swap_in_bytes > 0)
 		printf("moves %s out and %s in (%.2f ms of waiting)",
 			sl_size_print(r->swap_out_bytes, out),
