@@ -42,6 +42,10 @@ same "no overhead" "$(sed -n 's/.*"eor":\([^,]*\),"cbr":null,"stall.*/\1/p' $wor
 works "two jobs share" replay $work/t $work/t --budget $budget --phases 0,0.5 --json
 [ "$(grep -c '"job"' $work/out)" = 2 ] && ok "a line each" || not_ok "a line each"
 cp $work/out $work/shared
+works "or have a share of their peaks" replay $work/t $work/t --budget 70% --json
+same "each its own" "$(field budget_bytes)" $((peak * 7 / 10 / 4096 * 4096))
+works "together too" replay $work/t $work/t --joint --budget 70% --json
+same "the sum of them" "$(grep -c "\"budget_bytes\":$((peak * 7 / 10 / 4096 * 4096 * 2))" $work/out)" 1
 works "or have a device each" replay $work/t $work/t --plan $work/p --phases 0,0.5 --own-compute --json
 [ "$(field end_ns)" -lt "$(field end_ns $work/shared)" ] && ok "and end sooner" || not_ok "and end sooner"
 works "text for people" replay $work/t $work/t --budget $budget --iterations 2

@@ -35,6 +35,9 @@ head -n -1 "$work/out" | awk -F '[:,]' '{for (i = 1; i < NF; i++) {if ($i == "\"
 [ "$(cat "$work/sum")" = "$(field swap_out_bytes)" ] && [ "$(field run_steps)" = 4 ] &&
 	[ -n "$(field predicted_iter_ms)" ] && ok "steps tell what the summary adds up" ||
 	not_ok "steps add up to $(cat "$work/sum"), the summary says $(field swap_out_bytes)"
+works "a share of the peak is verified" verify lenet5 --batch 64 --steps 2 --budget 60%
+grep -q 'ops run again a step' "$work/out" && grep -q 'copied out a step' "$work/out" &&
+	ok "and says what it cost" || not_ok "and says what it cost"
 works "a run for people" train lenet5 --batch 64 --steps 4 --budget 60%
 grep -q 'moved .*waited .* ms' "$work/out" && grep -q 'predicted .* %' "$work/out" &&
 	grep -q '^a step: .* out, .* in, .* ops run again' "$work/out" && ok "tells prediction and reality" ||

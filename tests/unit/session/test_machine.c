@@ -66,6 +66,25 @@ static void budgets_change_no_bit_and_peaks_are_as_planned(void **state)
 	}
 }
 
+static void a_share_of_the_peak_is_a_budget(void **state)
+{
+	struct sl_session_config config;
+	struct sl_session_run bytes, share;
+	uint64_t peak, least;
+
+	(void)state;
+	assert_true(sl_session_small(1, &config));
+	sl_assert_ok(sl_session_bounds(&config, &peak, &least));
+	config.budget_ratio = 0.8;
+	sl_assert_ok(sl_session_run_all(&config, &share));
+	config.budget_ratio = 0;
+	config.budget_bytes = peak * 8 / 10 / 4096 * 4096;
+	sl_assert_ok(sl_session_run_all(&config, &bytes));
+	assert_int_equal(share.summary.budget_bytes, config.budget_bytes);
+	assert_string_equal(share.summary.digest, bytes.summary.digest);
+	assert_string_equal(share.summary.policy, bytes.summary.policy);
+}
+
 static void a_budget_below_the_least_is_refused_with_figures(void **state)
 {
 	struct sl_session_config config;
@@ -237,6 +256,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(the_number_of_threads_changes_no_bit),
 		SL_TEST(budgets_change_no_bit_and_peaks_are_as_planned),
+		SL_TEST(a_share_of_the_peak_is_a_budget),
 		SL_TEST(a_budget_below_the_least_is_refused_with_figures),
 		SL_TEST(the_unbudgeted_peak_is_near_the_live_peak),
 		SL_TEST(a_stored_plan_runs_and_gives_the_same_bits),

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/units.h"
 #include "session/session_int.h"
 #include "sluice/memory.h"
 
@@ -134,11 +135,37 @@ static void only_a_plan_that_moves_something_and_was_not_stored_is_watched(void 
 	assert_false(is_watched(&config));
 }
 
+static uint64_t arena_of(const struct sl_session_config *config, uint64_t *planned)
+{
+	struct sl_session *s = NULL;
+	uint64_t bytes;
+
+	sl_assert_ok(sl_session_open(config, &s));
+	sl_assert_ok(sl_session_prepare(s, NULL));
+	bytes = s->machine.arena_bytes;
+	*planned = s->machine.planned_peak;
+	sl_session_close(s);
+	return bytes;
+}
+
+static void later_plans_may_use_all_of_the_budget(void **state)
+{
+	struct sl_session_config config;
+	uint64_t planned;
+
+	(void)state;
+	tight(1, &config);
+	assert_int_equal(arena_of(&config, &planned), config.budget_bytes);
+	config.no_replan = true;
+	assert_int_equal(arena_of(&config, &planned), sl_align_up(planned, 4096));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(new_plans_change_no_bit),
 		SL_TEST(a_slow_policy_holds_no_step_up),
+		SL_TEST(later_plans_may_use_all_of_the_budget),
 		SL_TEST(only_a_plan_that_moves_something_and_was_not_stored_is_watched),
 	};
 

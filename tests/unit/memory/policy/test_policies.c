@@ -112,6 +112,21 @@ static void planning_survives_every_failing_allocation(void **state)
 	}
 }
 
+static void a_quick_choice_has_the_least_effort_and_is_else_as_it_was(void **state)
+{
+	struct sl_policy_choice full, quick, asked;
+
+	(void)state;
+	sl_assert_ok(sl_policy_parse("tensile:cross=0", &full));
+	sl_assert_ok(sl_policy_parse("tensile:cross=0,effort=0", &asked));
+	quick = sl_policy_quick(&full);
+	assert_memory_equal(quick.options, asked.options, sizeof(asked.options));
+	assert_memory_not_equal(quick.options, full.options, sizeof(full.options));
+	full = sl_policy_usual(&sl_mem_policy_keep);
+	quick = sl_policy_quick(&full);
+	assert_memory_equal(&quick, &full, sizeof(full));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -121,6 +136,7 @@ int main(void)
 		SL_TEST(a_written_weight_stays_and_its_momentum_comes_and_goes),
 		SL_TEST(split_free_bytes_are_joined_by_a_move),
 		SL_TEST(views_count_as_their_root_and_the_immovable_lies_in_p),
+		SL_TEST(a_quick_choice_has_the_least_effort_and_is_else_as_it_was),
 		SL_TEST(planning_survives_every_failing_allocation),
 	};
 
