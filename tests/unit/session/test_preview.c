@@ -100,6 +100,28 @@ static void bytes_below_are_those_that_the_plan_moved_there(void **state)
 	sl_planner_close(p);
 }
 
+static sl_status draw(void *ctx)
+{
+	struct sl_plan_report rows[3];
+	size_t n = 3;
+
+	SL_TRY(sl_planner_front(ctx, NULL, 0, rows, &n));
+	return rows[n - 1].feasible ? SL_OK : SL_FAIL(SL_E_INVALID, "no plan");
+}
+
+static void a_curve_survives_every_failing_allocation(void **state)
+{
+	static const struct sl_session_config tiny = {
+		.model = "mlp:sizes=64-32-8", .batch = 32, .optim = "sgd"};
+	struct sl_planner_device device = {0};
+	struct sl_planner *p = NULL;
+
+	(void)state;
+	sl_assert_ok(sl_planner_open(&tiny, &device, &p));
+	assert_true(sl_torture(draw, p) > 20);
+	sl_planner_close(p);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -108,6 +130,7 @@ int main(void)
 		SL_TEST(a_policy_with_one_budget_has_a_curve_of_one_row),
 		SL_TEST(a_share_of_the_peak_is_whole_blocks),
 		SL_TEST(bytes_below_are_those_that_the_plan_moved_there),
+		SL_TEST(a_curve_survives_every_failing_allocation),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
