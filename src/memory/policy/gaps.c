@@ -159,8 +159,9 @@ static void dirt_of(struct sl_gaps *g, uint32_t v)
 		if (i < uses && g->x.uses[g->x.first[v] + i].writes)
 			below = false;
 		gap->dirty = !below && gap->from_op != SL_NO_ID;
-		if (gap->fate == SL_FATE_SWAP)
-			below = true;
+		/* What is borne anew has no copy any more. */
+		if (gap->fate != SL_FATE_KEEP)
+			below = gap->fate == SL_FATE_SWAP;
 	}
 }
 
