@@ -22,6 +22,11 @@ static inline uint64_t sl_align_up(uint64_t v, uint64_t align)
 {
 	return (v + align - 1) & ~(align - 1);
 }
+/* Times that are too far away to matter stay there: the sum, or UINT64_MAX. */
+static inline uint64_t sl_add_ns(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 /*
  * "1048576", "512KiB", "6 GiB", "1.5GB" (KiB MiB GiB TiB binary, KB MB GB TB decimal).

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #define MOVE_BYTES_PER_S 8000000000u
 
@@ -136,10 +137,11 @@ static uint64_t queue_copy(struct pricer *w, const struct sl_action *a, uint64_t
 	const struct sl_trace_link *l = &w->t->links[a->channel];
 	bool to_device = a->kind == SL_ACTION_IN;
 	uint64_t *queue = &w->queue_ns[w->queue_of[2 * a->channel + (to_device ? 1 : 0)]];
-	uint64_t start = max_u64(max_u64(w->now_ns + a->delay_ns, from_ns), *queue);
+	uint64_t start =
+		max_u64(max_u64(sl_add_ns(w->now_ns, a->delay_ns), from_ns), *queue);
 
-	*queue = start + l->latency_ns +
-		 bytes_ns(w->t->values[a->value].bytes, l->bytes_per_s);
+	*queue = sl_add_ns(sl_add_ns(start, l->latency_ns),
+		bytes_ns(w->t->values[a->value].bytes, l->bytes_per_s));
 	w->copies_end_ns = max_u64(w->copies_end_ns, *queue);
 	return *queue;
 }
@@ -183,7 +185,7 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 
 	w->now_ns = max_u64(w->now_ns, w->ready_ns[a->value]);
 	w->now_ns = max_u64(w->now_ns, free_ns(w, a->offset, bytes));
-	w->now_ns += bytes_ns(bytes, MOVE_BYTES_PER_S);
+	w->now_ns = sl_add_ns(w->now_ns, bytes_ns(bytes, MOVE_BYTES_PER_S));
 	w->at[a->value] = a->offset;
 	w->price.move_bytes += bytes;
 	return SL_OK;
@@ -227,8 +229,8 @@ static sl_status apply_again(struct pricer *w, const struct sl_action *a)
 	wait_values(w, o);
 	if (o->workspace_bytes > 0)
 		wait_free(w, a->workspace_offset, o->workspace_bytes);
-	w->now_ns += o->dur_ns;
-	w->price.recompute_ns += o->dur_ns;
+	w->now_ns = sl_add_ns(w->now_ns, o->dur_ns);
+	w->price.recompute_ns = sl_add_ns(w->price.recompute_ns, o->dur_ns);
 	w->price.recompute_ops++;
 	return SL_OK;
 }
@@ -287,7 +289,7 @@ static void run_op(struct pricer *w, uint32_t op)
 		wait_free(w, w->p->workspace_offset[op], o->workspace_bytes);
 	if (w->start_ns)
 		w->start_ns[op] = w->now_ns;
-	w->now_ns += o->dur_ns;
+	w->now_ns = sl_add_ns(w->now_ns, o->dur_ns);
 	w->price.base_iter_ns += o->dur_ns;
 }
 
@@ -303,6 +305,7 @@ sl_status sl_plan_price_timed(const struct sl_trace *t, const struct sl_plan *p,
 	sl_status st = SL_OK;
 	struct pricer w = {.t = t, .p = p, .start_ns = start_ns};
 	uint32_t next = 0;
+	uint64_t base;
 
 	if (p->n_values != t->n_values || p->n_ops != t->n_ops)
 		return SL_FAIL(SL_E_INVALID, "the plan is for another trace");
@@ -313,7 +316,8 @@ sl_status sl_plan_price_timed(const struct sl_trace *t, const struct sl_plan *p,
 		SL_TRY_OUT(apply_actions(&w, &next, op, SL_AFTER));
 	}
 	w.price.iter_ns = max_u64(w.now_ns, w.copies_end_ns);
-	w.price.stall_ns = w.price.iter_ns - w.price.base_iter_ns - w.price.recompute_ns;
+	base = sl_add_ns(w.price.base_iter_ns, w.price.recompute_ns);
+	w.price.stall_ns = w.price.iter_ns - base;
 	*out = w.price;
 out:
 	finish(&w);

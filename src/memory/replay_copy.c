@@ -143,7 +143,7 @@ sl_status sl_player_issue(struct sl_player *p, const struct sl_action *a)
 	c->transfer = (struct sl_transfer){.bytes = bytes_of(p, v),
 		.bytes_per_s = link->bytes_per_s,
 		.latency_ns = link->latency_ns,
-		.not_before_ns = sl_sim_later(p->run->sim.now_ns, a->delay_ns),
+		.not_before_ns = sl_add_ns(p->run->sim.now_ns, a->delay_ns),
 		.ctx = c,
 		.may_start = may_start,
 		.started = started,

@@ -228,8 +228,7 @@ static sl_status begin_first(struct sl_compute *c)
 	else
 		begin_op(p);
 	sl_player_hold(p, p->task.extra_bytes);
-	return sl_sim_at(
-		&p->run->sim, sl_sim_later(now, p->task.dur_ns), task_ends, p, 0);
+	return sl_sim_at(&p->run->sim, sl_add_ns(now, p->task.dur_ns), task_ends, p, 0);
 }
 
 static sl_status ask_device(struct sl_player *p)

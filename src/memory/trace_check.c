@@ -10,6 +10,9 @@
 /* All sums of bytes of a trace stay below this, so that no later addition can overflow.
  */
 #define MAX_TOTAL_BYTES ((uint64_t)1 << 60)
+/* And sums of times: 36 years, with room for many copies of this latency. */
+#define MAX_TOTAL_NS ((uint64_t)1 << 60)
+#define MAX_LATENCY_NS ((uint64_t)1 << 40)
 #define MAX_NAME 4096
 
 /* Names are words of the text form: no blanks, no control characters. */
@@ -58,6 +61,9 @@ static sl_status check_tiers(const struct sl_trace *t)
 		if (l->bytes_per_s == 0)
 			return SL_FAIL(
 				SL_E_FORMAT, "link %u carries 0 bytes a second", i);
+		if (l->latency_ns > MAX_LATENCY_NS)
+			return SL_FAIL(SL_E_FORMAT,
+				"link %u has a latency over 2^40 ns (18 minutes)", i);
 	}
 	return SL_OK;
 }
@@ -175,6 +181,7 @@ sl_status sl_trace_check(const struct sl_trace *t)
 {
 	sl_status st = SL_OK;
 	uint8_t *born = NULL;
+	uint64_t ns = 0;
 
 	if (!is_word(t->job_name))
 		return SL_FAIL(SL_E_FORMAT, "the job's name has blanks in it");
@@ -183,8 +190,15 @@ sl_status sl_trace_check(const struct sl_trace *t)
 	born = sl_calloc((size_t)t->n_values + 1, 1);
 	if (!born)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to check a trace");
-	for (uint32_t i = 0; i < t->n_ops; i++)
+	for (uint32_t i = 0; i < t->n_ops; i++) {
+		ns = sl_add_ns(ns, t->ops[i].dur_ns);
+		if (ns > MAX_TOTAL_NS) {
+			st = SL_FAIL(SL_E_FORMAT,
+				"op %u brings the times over 2^60 ns (36 years)", i);
+			goto out;
+		}
 		SL_TRY_OUT(check_op(t, i, born));
+	}
 out:
 	sl_free(born);
 	return st;

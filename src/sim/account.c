@@ -16,7 +16,9 @@ void sl_account_finish(struct sl_account *a)
 
 static uint64_t bytes_ns(uint64_t bytes, uint64_t bytes_per_s)
 {
-	return (uint64_t)((sl_sim_work)bytes * 1000000000u / bytes_per_s);
+	sl_sim_work ns = (sl_sim_work)bytes * 1000000000u / bytes_per_s;
+
+	return ns < UINT64_MAX ? (uint64_t)ns : UINT64_MAX;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -33,13 +35,13 @@ static uint64_t end_of(const struct sl_account *a, uint32_t link, uint64_t numbe
 
 void sl_account_work(struct sl_account *a, uint64_t ns)
 {
-	a->now_ns += ns;
-	a->work_ns += ns;
+	a->now_ns = sl_add_ns(a->now_ns, ns);
+	a->work_ns = sl_add_ns(a->work_ns, ns);
 }
 
 void sl_account_move(struct sl_account *a, uint64_t bytes)
 {
-	a->now_ns += bytes_ns(bytes, MOVE_BYTES_PER_S);
+	a->now_ns = sl_add_ns(a->now_ns, bytes_ns(bytes, MOVE_BYTES_PER_S));
 }
 
 void sl_account_wait(struct sl_account *a, uint32_t link, uint64_t number)
@@ -50,12 +52,13 @@ void sl_account_wait(struct sl_account *a, uint32_t link, uint64_t number)
 void sl_account_issue(struct sl_account *a, const struct sl_account_copy *c)
 {
 	uint64_t *queue = &a->free_ns[a->queue_of[c->link]];
-	uint64_t start = later(a->now_ns + c->delay_ns, *queue);
+	uint64_t start = later(sl_add_ns(a->now_ns, c->delay_ns), *queue);
 	size_t n = (size_t)(c->number - a->before[c->link]);
 
 	for (uint32_t i = 0; i < c->n_after; i++)
 		start = later(start, end_of(a, i, c->after[i]));
-	*queue = start + c->latency_ns + bytes_ns(c->bytes, c->bytes_per_s);
+	*queue = sl_add_ns(
+		sl_add_ns(start, c->latency_ns), bytes_ns(c->bytes, c->bytes_per_s));
 	if (sl_grow((void **)&a->ends_ns[c->link], &a->cap[c->link], n, sizeof(uint64_t),
 		    SIZE_MAX / 64)) {
 		a->failed = SL_E_NOMEM;
@@ -73,7 +76,7 @@ sl_status sl_account_end(struct sl_account *a)
 		a->free_ns[i] = 0;
 	}
 	a->step_ns = a->now_ns;
-	a->stall_ns += a->now_ns - a->work_ns;
+	a->stall_ns = sl_add_ns(a->stall_ns, a->now_ns - a->work_ns);
 	a->now_ns = a->work_ns = 0;
 	return a->failed == SL_OK
 		       ? SL_OK

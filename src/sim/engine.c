@@ -62,6 +62,10 @@ sl_status sl_sim_run(struct sl_sim *s)
 		struct sl_sim_event e = take_first(s);
 
 		s->now_ns = e.at_ns;
+		if (s->now_ns == UINT64_MAX)
+			return SL_FAIL(SL_E_LIMIT,
+				"virtual time ended after 584 years; copies or ops take "
+				"too long");
 		SL_TRY(e.fn(e.ctx, e.arg));
 	}
 	return SL_OK;

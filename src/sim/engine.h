@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sluice/status.h"
+#include "base/units.h"
 
 /*
  * Virtual time: a clock in nanoseconds and a queue of what happens when. One thread; no
@@ -34,13 +34,8 @@ void sl_sim_finish(struct sl_sim *s);
 /* Calls fn(ctx, arg) at that time; now, if it is over. SL_E_NOMEM. */
 SL_NODISCARD sl_status sl_sim_at(
 	struct sl_sim *s, uint64_t at_ns, sl_sim_fn fn, void *ctx, uint64_t arg);
-/* Runs until no event is left; the first failure of one ends it. */
+/* Runs until no event is left; the first failure of one ends it. SL_E_LIMIT where time
+ * ends, at UINT64_MAX. */
 SL_NODISCARD sl_status sl_sim_run(struct sl_sim *s);
-
-/* Time that is too far away to matter stays there. */
-static inline uint64_t sl_sim_later(uint64_t at_ns, uint64_t by_ns)
-{
-	return at_ns > UINT64_MAX - by_ns ? UINT64_MAX : at_ns + by_ns;
-}
 
 #endif

@@ -48,7 +48,7 @@ static sl_status plan_end(struct sl_lane *l)
 		return SL_OK;
 	for (const struct sl_channel *c = l->first; c != NULL; c = c->next)
 		least = left(l, c) < least ? left(l, c) : least;
-	return sl_sim_at(l->sim, sl_sim_later(l->sim->now_ns, (uint64_t)(least / ONE_NS)),
+	return sl_sim_at(l->sim, sl_add_ns(l->sim->now_ns, (uint64_t)(least / ONE_NS)),
 		flows_end, l, l->epoch);
 }
 
@@ -150,8 +150,7 @@ sl_status sl_channel_kick(struct sl_channel *c)
 	c->under_way = true;
 	if (t->started != NULL)
 		SL_TRY(t->started(t->ctx));
-	return sl_sim_at(
-		sim, sl_sim_later(sim->now_ns, t->latency_ns), flow_begins, c, 0);
+	return sl_sim_at(sim, sl_add_ns(sim->now_ns, t->latency_ns), flow_begins, c, 0);
 }
 
 sl_status sl_channel_push(struct sl_channel *c, struct sl_transfer *t)

@@ -91,7 +91,7 @@ static void book_out(struct booker *b)
 			last = b->g->t->n_ops;
 		if (end < free_ns[gap->tier])
 			end = free_ns[gap->tier];
-		end += sl_gap_out_ns(b->g, gap);
+		end = sl_add_ns(end, sl_gap_out_ns(b->g, gap));
 		free_ns[gap->tier] = end;
 		until = op_at(b->g, end);
 		while (gap->hold < until && gap->hold < last &&

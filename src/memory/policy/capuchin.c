@@ -122,12 +122,13 @@ static void swap_hidden(struct capuchin *c, uint64_t limit)
 {
 	for (size_t i = 0; i < c->n && c->list[i].free_ns >= 0; i++) {
 		struct sl_gap *gap = c->list[i].gap;
+		uint32_t hold;
 
 		sl_gap_set(gap, SL_FATE_SWAP);
-		gap->hold = sl_gaps_op_from(
+		hold = sl_gaps_op_from(
 			c->g, end_ns(c->g, gap->from_op) + sl_gap_out_ns(c->g, gap));
-		if (gap->hold > gap->to_op)
-			gap->hold = gap->to_op;
+		if (hold > gap->hold) /* ops of no length start together */
+			gap->hold = hold < gap->to_op ? hold : gap->to_op;
 		set_arrival(c, gap);
 		if (relieves(c, gap, limit))
 			take(c, gap);

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "memory/place.h"
 
+#define MOST_COPY_NS 1e18 /* so that the times of two copies add up */
+
 static sl_status no_memory(void)
 {
 	return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
@@ -128,7 +130,8 @@ static uint64_t copy_ns(const struct sl_gaps *g, const struct sl_gap *gap, uint3
 	const struct sl_trace_link *l = &g->t->links[link];
 	double ns = (double)g->t->values[gap->value].bytes * 1e9 / (double)l->bytes_per_s;
 
-	return l->latency_ns + (ns < 9e18 ? (uint64_t)ns : UINT64_MAX / 2);
+	return l->latency_ns +
+	       (ns < MOST_COPY_NS ? (uint64_t)ns : (uint64_t)MOST_COPY_NS);
 }
 
 uint64_t sl_gap_out_ns(const struct sl_gaps *g, const struct sl_gap *gap)

@@ -99,9 +99,12 @@ static bool may_bear(const struct sl_redoer *r, uint32_t op)
 			return false;
 		if (is_made(r, v) ? r->content[v] != op : s.on_device && s.content != op)
 			return false;
-		if (!is_made(r, v) && !s.on_device && s.gap != NULL &&
-			s.gap->fate == SL_FATE_SWAP)
-			return false; /* its copy below would become stale */
+		if (is_made(r, v) || s.on_device)
+			continue;
+		/* Its copy below would become stale; or its one stay is over. */
+		if ((s.gap != NULL && s.gap->fate == SL_FATE_SWAP) ||
+			sl_value_fixed(&r->g->t->values[v]))
+			return false;
 	}
 	return true;
 }
@@ -115,7 +118,7 @@ static sl_status add_run(struct sl_redoer *r, uint32_t op)
 
 	if (!o->pure || op >= r->at || !may_bear(r, op) ||
 		d->n_runs - r->runs_before >= MAX_RUNS_PER_GAP ||
-		(d->n_runs > r->runs_before && d->ns + o->dur_ns > r->cap_ns)) {
+		(d->n_runs > r->runs_before && sl_add_ns(d->ns, o->dur_ns) > r->cap_ns)) {
 		r->possible = false;
 		return SL_OK;
 	}
@@ -132,7 +135,7 @@ static sl_status add_run(struct sl_redoer *r, uint32_t op)
 		    sizeof(*d->runs), SL_REDO_MAX_RUNS))
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	d->runs[d->n_runs++] = run;
-	d->ns += o->dur_ns;
+	d->ns = sl_add_ns(d->ns, o->dur_ns);
 	return SL_OK;
 }
 

@@ -64,9 +64,9 @@ static void set_start_ns(struct sl_gaps *g, const struct sl_redo *redo)
 
 	for (uint32_t i = 0; i < g->t->n_ops; i++) {
 		for (; k < redo->n_runs && redo->runs[k].before_op == i; k++)
-			now += g->t->ops[redo->runs[k].op].dur_ns;
+			now = sl_add_ns(now, g->t->ops[redo->runs[k].op].dur_ns);
 		g->start_ns[i] = now;
-		now += g->t->ops[i].dur_ns;
+		now = sl_add_ns(now, g->t->ops[i].dur_ns);
 	}
 	g->start_ns[g->t->n_ops] = now;
 }

@@ -12,6 +12,9 @@
 
 #include "base/alloc.h"
 
+/* No copy starts later than this, so that its end is a time, too. */
+#define FAR_OFF_NS ((uint64_t)1 << 62)
+
 struct window {
 	uint64_t from, to;
 };
@@ -69,7 +72,7 @@ static bool earliest(const struct sl_tp_channel *c, const struct sl_tp_job *j, u
 	uint32_t u = j->x.first[v], end = j->x.first[v + 1];
 	size_t b = busy_at(c, at);
 
-	for (;;) {
+	while (at < FAR_OFF_NS) {
 		while (b < c->n && c->busy[b].end <= at)
 			b++;
 		while (u < end && sl_tp_end(j, u) <= at)
@@ -82,7 +85,7 @@ static bool earliest(const struct sl_tp_channel *c, const struct sl_tp_job *j, u
 			break;
 	}
 	*out = at;
-	return at <= w.to && need <= w.to - at;
+	return at < FAR_OFF_NS && at <= w.to && need <= w.to - at;
 }
 
 /* The last place in the window where the channel is free. */
