@@ -44,6 +44,7 @@ struct search {
 	uint64_t fitted; /* limit of the last plan that fitted; 0: none did */
 	uint64_t point_ns; /* time of the best point so far */
 	bool found;
+	bool hasty; /* rather fewer rounds than the last bytes */
 	bool cross, redo; /* options */
 };
 
@@ -119,11 +120,14 @@ static uint64_t first_limit(const struct search *s, const struct point *at)
 
 /* What the limit falls by: what was too much; the last time a percent at least, as small
  * steps seldom end where a first one did not. */
-static uint64_t next_step(uint64_t limit, uint64_t over, int round)
+static uint64_t next_step(
+	const struct search *s, uint64_t limit, uint64_t over, int round)
 {
-	uint64_t percent = limit / 100;
+	uint64_t least = s->hasty ? limit / 200 : 0;
 
-	return round + 2 == ROUNDS && over < percent ? percent : over;
+	if (round + 2 == ROUNDS)
+		least = limit / 100;
+	return over < least ? least : over;
 }
 
 /* The time of the plan for a point; UINT64_MAX: there is none. Addresses cost bytes, so
@@ -159,7 +163,7 @@ static sl_status attempt(struct search *s, const struct point *at, uint64_t *ite
 		}
 		if (!enough || height - s->budget > how.limit / 2)
 			goto out;
-		how.limit -= next_step(how.limit, height - s->budget, round);
+		how.limit -= next_step(s, how.limit, height - s->budget, round);
 	}
 out:
 	sl_redoer_destroy(r);
@@ -229,6 +233,7 @@ static sl_status search_quickly(struct search *s)
 {
 	uint64_t ns;
 
+	s->hasty = true;
 	SL_TRY(attempt(s, &(struct point){USUAL_POINT, .link_price = 0.5}, &ns));
 	if (ns <= s->total_ns + s->total_ns / 100)
 		return SL_OK;
