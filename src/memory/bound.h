@@ -41,7 +41,9 @@ struct sl_cover {
 	uint64_t bytes;
 	double cost; /* at least 0 */
 };
-/* need is [n_rows]; *possible: all of everything is enough. SL_E_NOMEM. */
+/* need is [n_rows]; *possible: all of everything is enough. What takes long, as with many
+ * thousands of ops, ends early: *out_least is then what is known by then, maybe 0, and
+ * *possible is true. SL_E_NOMEM. */
 SL_NODISCARD sl_status sl_cover_solve(const uint64_t *need, uint32_t n_rows,
 	const struct sl_cover *covers, uint32_t n, double *out_least, bool *possible);
 

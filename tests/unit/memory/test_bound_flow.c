@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/alloc.h"
 #include "memory/bound.h"
 #include "unit/memory/gen.h"
 
@@ -246,11 +247,41 @@ static void no_choice_of_whole_values_moves_less(void **state)
 	assert_true(paid > 20 && exact > 5);
 }
 
+/* A value a row, all alike and far too many at a time: a step takes a walk over the tree,
+ * as long as the trace. */
+static void what_takes_too_long_ends_as_a_bound(void **state)
+{
+	enum { N = 60000 };
+	struct sl_cover *covers = sl_calloc(N, sizeof(*covers));
+	uint64_t *need = sl_calloc(N, sizeof(*need)), sum = 0;
+	double least = -1;
+	bool possible = false;
+
+	(void)state;
+	assert_non_null(covers);
+	assert_non_null(need);
+	for (uint32_t i = 0; i < N; i++) {
+		covers[i] = (struct sl_cover){.first = i,
+			.rows = N - 2 - i % 7,
+			.bytes = 4096 * (1 + i % 7),
+			.cost = 1 + i % 3};
+		sum += covers[i].bytes;
+	}
+	for (uint32_t i = 0; i < N; i++)
+		need[i] = sum / 2;
+	sl_assert_ok(sl_cover_solve(need, N, covers, N, &least, &possible));
+	assert_true(possible);
+	assert_true(least >= 0 && least <= 3 * (double)sum);
+	sl_free(covers);
+	sl_free(need);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(the_flow_agrees_with_a_dense_program),
 		SL_TEST(no_choice_of_whole_values_moves_less),
+		cmocka_unit_test(what_takes_too_long_ends_as_a_bound),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
