@@ -109,6 +109,8 @@ sl_status sl_program_trace(const struct sl_program *p,
 	struct sl_trace t = SL_TRACE_INIT;
 	sl_status st = SL_OK;
 
+	/* A move reads and writes each byte. */
+	t.move_bytes_per_s = (uint64_t)(sl_cost_row(costs, "*")->bytes_per_s / 2);
 	SL_TRY_OUT(sl_program_add_tiers(&t, tiers, n_tiers));
 	SL_TRY_OUT(add_values(p, &t));
 	for (uint32_t i = 0; i < p->n_ops; i++)

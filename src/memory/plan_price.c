@@ -4,7 +4,7 @@
  * copies queue first in first out on their channel, a half-duplex link having one queue
  * for both directions, a full-duplex one a queue for each. A copy in holds its bytes from
  * its start, a copy out until its end; nothing is written where a copy still reads. A
- * move is done by the compute stream at MOVE_BYTES_PER_S, as one core copies within DRAM.
+ * move is done by the compute stream at the rate of the trace.
  * An op that runs again waits as in its turn and takes as long.
  * The iteration ends when the last copy does.
  */
@@ -14,8 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-
-#define MOVE_BYTES_PER_S 8000000000u
 
 struct busy {
 	uint64_t start, end;
@@ -185,7 +183,7 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 
 	w->now_ns = max_u64(w->now_ns, w->ready_ns[a->value]);
 	w->now_ns = max_u64(w->now_ns, free_ns(w, a->offset, bytes));
-	w->now_ns = sl_add_ns(w->now_ns, bytes_ns(bytes, MOVE_BYTES_PER_S));
+	w->now_ns = sl_add_ns(w->now_ns, sl_trace_move_ns(w->t, bytes));
 	w->at[a->value] = a->offset;
 	w->price.move_bytes += bytes;
 	return SL_OK;

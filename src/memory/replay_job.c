@@ -2,13 +2,6 @@
 /* A replayed job's way through its iterations: positions, actions, ops, the device. */
 #include "memory/replay_int.h"
 
-#define MOVE_BYTES_PER_S 8000000000u /* one core copies within DRAM */
-
-static uint64_t move_ns(uint64_t bytes)
-{
-	return (uint64_t)((sl_sim_work)bytes * 1000000000u / MOVE_BYTES_PER_S);
-}
-
 /* Calls fn for every root that an op reads, changes or bears, maybe more than once. */
 static void each_touched(
 	struct sl_player *p, uint32_t op, void (*fn)(struct sl_player *p, uint32_t v))
@@ -262,7 +255,7 @@ static sl_status act(struct sl_player *p, const struct sl_action *a, bool *waits
 		p->task = (struct sl_task){.kind = SL_REPLAY_MOVE,
 			.id = v,
 			.bytes = bytes,
-			.dur_ns = move_ns(bytes)};
+			.dur_ns = sl_trace_move_ns(p->trace, bytes)};
 		*waits = true;
 		return move_is_ready(p, a, v) ? ask_device(p) : SL_OK;
 	}

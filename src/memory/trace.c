@@ -125,3 +125,13 @@ void sl_trace_finish(struct sl_trace *t)
 	sl_arena_finish(&t->arena);
 	*t = SL_TRACE_INIT;
 }
+
+#define CORE_BYTES_PER_S 8000000000u /* one core copies within DRAM */
+
+uint64_t sl_trace_move_ns(const struct sl_trace *t, uint64_t bytes)
+{
+	uint64_t rate = t->move_bytes_per_s > 0 ? t->move_bytes_per_s : CORE_BYTES_PER_S;
+	long double ns = (long double)bytes * 1e9L / (long double)rate;
+
+	return ns >= 9e18L ? (uint64_t)9e18L : (uint64_t)ns;
+}

@@ -15,7 +15,7 @@
  * text form (docs/formats/trace.md):
  *
  *   trace 1
- *   job    0 name=gpt2 iterations=0
+ *   job    0 name=gpt2 iterations=0 move_bytes_per_s=0
  *   tier   disk bytes=4294967296
  *   link   device disk bytes_per_s=1700000000 latency_ns=100000 duplex=full
  *   value  v0 bytes=4096 align=4096 class=param alias=- version=0 immovable=0 external=0
@@ -97,6 +97,7 @@ struct sl_trace {
 	uint32_t job;
 	const char *job_name;
 	uint64_t iterations;
+	uint64_t move_bytes_per_s; /* of moves within the device; 0: as one core copies */
 	struct sl_trace_value *values;
 	struct sl_trace_op *ops;
 	struct sl_trace_tier *tiers;
@@ -124,6 +125,8 @@ SL_NODISCARD sl_status sl_trace_parse(
 	const char *source, const char *data, size_t len, struct sl_trace *out);
 SL_NODISCARD sl_status sl_trace_print(const struct sl_trace *t, struct sl_buf *out);
 
+/* How long a move of so many bytes keeps the compute stream. */
+uint64_t sl_trace_move_ns(const struct sl_trace *t, uint64_t bytes);
 bool sl_class_persistent(enum sl_class c);
 const char *sl_class_name(enum sl_class c);
 /* The root of v (v itself if no alias). */

@@ -57,12 +57,14 @@ static sl_status parse_job(struct parser *p)
 		{"name", SL_FIELD_NAME, offsetof(struct sl_trace, job_name), false},
 		{"iterations", SL_FIELD_U64, offsetof(struct sl_trace, iterations),
 			false},
+		{"move_bytes_per_s", SL_FIELD_U64,
+			offsetof(struct sl_trace, move_bytes_per_s), false},
 	};
 	struct sl_word w;
 
 	SL_TRY(sl_fields_bare(&p->text, "the job's id", &w));
 	SL_TRY(sl_field_value(&p->ctx, SL_FIELD_U32, &w, &p->t.job));
-	return sl_fields_parse(&p->ctx, fields, 2, &p->t);
+	return sl_fields_parse(&p->ctx, fields, 3, &p->t);
 }
 
 static sl_status parse_tier(struct parser *p)
@@ -353,9 +355,13 @@ static const char *place_name(const struct sl_trace *t, uint32_t place)
 
 sl_status sl_trace_print(const struct sl_trace *t, struct sl_buf *out)
 {
-	SL_TRY(sl_buf_printf(out, "trace %d\njob %u name=%s iterations=%llu\n",
+	SL_TRY(sl_buf_printf(out, "trace %d\njob %u name=%s iterations=%llu",
 		SL_TRACE_VERSION, t->job, t->job_name,
 		(unsigned long long)t->iterations));
+	if (t->move_bytes_per_s > 0)
+		SL_TRY(sl_buf_printf(out, " move_bytes_per_s=%llu",
+			(unsigned long long)t->move_bytes_per_s));
+	SL_TRY(sl_buf_printf(out, "\n"));
 	for (uint32_t i = 0; i < t->n_tiers; i++)
 		SL_TRY(sl_buf_printf(out, "tier %s bytes=%llu\n", t->tiers[i].name,
 			(unsigned long long)t->tiers[i].bytes));

@@ -28,7 +28,9 @@ static void wait(void *ctx, uint32_t channel, uint64_t number)
 
 static void move(void *ctx, uint64_t bytes)
 {
-	sl_account_move(&((struct sl_virtual *)ctx)->account, bytes);
+	struct sl_virtual *v = ctx;
+
+	sl_account_move(&v->account, sl_trace_move_ns(v->trace, bytes));
 }
 
 sl_status sl_virtual_create(struct sl_virtual **out)

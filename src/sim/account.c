@@ -5,8 +5,6 @@
 #include "base/alloc.h"
 #include "sim/link.h"
 
-#define MOVE_BYTES_PER_S 8000000000u /* one core copies within DRAM */
-
 void sl_account_finish(struct sl_account *a)
 {
 	for (uint32_t i = 0; i < SL_ACCOUNT_LINKS; i++)
@@ -39,9 +37,9 @@ void sl_account_work(struct sl_account *a, uint64_t ns)
 	a->work_ns = sl_add_ns(a->work_ns, ns);
 }
 
-void sl_account_move(struct sl_account *a, uint64_t bytes)
+void sl_account_move(struct sl_account *a, uint64_t ns)
 {
-	a->now_ns = sl_add_ns(a->now_ns, bytes_ns(bytes, MOVE_BYTES_PER_S));
+	a->now_ns = sl_add_ns(a->now_ns, ns);
 }
 
 void sl_account_wait(struct sl_account *a, uint32_t link, uint64_t number)

@@ -41,7 +41,7 @@ struct sl_account {
 /* Zeroed has a queue for nobody: give each link its own or another's. */
 void sl_account_finish(struct sl_account *a);
 void sl_account_work(struct sl_account *a, uint64_t ns); /* an op */
-void sl_account_move(struct sl_account *a, uint64_t bytes);
+void sl_account_move(struct sl_account *a, uint64_t ns);
 void sl_account_issue(struct sl_account *a, const struct sl_account_copy *c);
 void sl_account_wait(struct sl_account *a, uint32_t link, uint64_t number);
 /* The step ends with its last copy; the next begins at 0. SL_E_NOMEM of an issue. */

@@ -23,7 +23,10 @@ static int find_op(const struct sl_cost_book *b, const char *kind, bool *found)
 const struct sl_cost_op *sl_cost_row(const struct sl_cost_book *b, const char *kind)
 {
 	bool found;
-	int at = find_op(b, kind, &found);
+	int at;
+
+	b = b != NULL ? b : sl_cost_book_at(0, NULL);
+	at = find_op(b, kind, &found);
 
 	/* '*' sorts before every letter. */
 	return &b->ops[found ? at : 0];
@@ -51,8 +54,7 @@ double sl_cost_row_ns(
 uint64_t sl_cost_predict(const struct sl_cost_book *b, const char *kind, double flops,
 	double bytes, double share)
 {
-	const struct sl_cost_op *row =
-		sl_cost_row(b != NULL ? b : sl_cost_book_at(0, NULL), kind);
+	const struct sl_cost_op *row = sl_cost_row(b, kind);
 	double ns = sl_cost_row_ns(row, flops, bytes, share);
 
 	if (!(ns < SL_COST_MOST_NS))

@@ -61,7 +61,7 @@ struct sl_cost_book {
 const struct sl_cost_book *sl_cost_book_at(size_t i, const char **summary);
 const struct sl_cost_book *sl_cost_book_find(const char *device);
 
-/* The row of a kind, else the default row. */
+/* The row of a kind, else the default row; b NULL: of the default book. */
 const struct sl_cost_op *sl_cost_row(const struct sl_cost_book *b, const char *kind);
 /* NULL: the book has no such link. */
 const struct sl_cost_link *sl_cost_link_find(
