@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory policies side by side in virtual time: models x budgets x links, on the `gpu` cost book.
 
-    bench/virtual.py [--models resnet50:16,...] [--budgets 75,50,35,25] [--ratios 20,...] [--csv FILE]
+    bench/virtual.py [--models resnet50,...] [--budgets 75,50,torch,35,25] [--ratios 20,...] [--csv FILE]
+
+Budgets are percents of the unbudgeted peak; `torch` is half of what PyTorch's resident memory grows by in the
+same step (torch_rss.csv, for the models that it has). Where that holds our whole step, the row says so.
 
 A ratio is peak FLOP per byte of the link: 20 is a CPU with its memory, 12000 a card of today. The link is half
 duplex to a host tier that holds everything. Each model's trace is recorded once; all else is planning.
@@ -26,6 +29,7 @@ MODELS = {
     "vgg16": (8, []), "convnet": (64, []), "resnet18": (8, []),
 }
 FIELDS = ["model", "batch", "budget_percent", "flop_per_byte", "policy", "feasible", "budget_bytes", "peak_bytes",
+          "unbudgeted_peak_bytes",
           "base_ns", "iter_ns", "bound_ns", "swap_bytes", "bound_bytes", "recompute_ns", "plan_ms", "eor", "msr",
           "ratio"]
 sluice = os.environ.get("SLUICE", "build/sluice")
@@ -49,6 +53,21 @@ def record(folder, model):
     return path, row["unbudgeted_peak_bytes"]
 
 
+def torch_halves():
+    """By model, half of PyTorch's growth in bytes."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_rss.csv"), encoding="utf-8") as f:
+        rows = csv.DictReader(line for line in f if not line.startswith("#"))
+        return {r["model"]: int(r["growth_bytes"]) // 2 for r in rows if int(r["batch"]) == MODELS[r["model"]][0]}
+
+
+def budget_of(name, peak, half):
+    return max((half if name == "torch" else peak * int(name) // 100) // 4096 * 4096, 4096)
+
+
+def share(name):
+    return name + (" %" if name.isdigit() else "")
+
+
 def policies_there():
     run = subprocess.run([sluice, "list", "policies"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
     names = [line.split()[0] for line in run.stdout.splitlines() if line.strip()]
@@ -58,8 +77,7 @@ def policies_there():
     return [name for name in POLICIES if name in names]
 
 
-def cell(path, model, peak, percent, ratio, policy):
-    budget = max(peak * percent // 100 // 4096 * 4096, 4096)
+def cell(path, model, budget, percent, ratio, policy):
     rate = int(PEAK_FLOPS / ratio)
     r = plan([path, "--budget", str(budget), "--policy", policy, "--link", "%d/s" % rate, "--duplex", "half"])
     base, step = r["base_iter_ns"], r["iter_ns"]
@@ -67,6 +85,7 @@ def cell(path, model, peak, percent, ratio, policy):
     return {
         "model": model, "batch": MODELS[model][0], "budget_percent": percent, "flop_per_byte": ratio,
         "policy": policy, "feasible": int(fits), "budget_bytes": budget, "peak_bytes": r["peak_bytes"],
+        "unbudgeted_peak_bytes": r["unbudgeted_peak_bytes"],
         "base_ns": base, "iter_ns": step, "bound_ns": r["bound_ns"],
         "swap_bytes": r["swap_in_bytes"] + r["swap_out_bytes"], "bound_bytes": r["bound_bytes"],
         "recompute_ns": r["recompute_ns"], "plan_ms": round(r["plan_ns"] / 1e6, 1),
@@ -77,11 +96,12 @@ def cell(path, model, peak, percent, ratio, policy):
 
 def show(row):
     fits = row["feasible"]
-    print("%-11s %3d%% %6d  %-8s %8s %6s %9s %9s %8.1f %8.1f %7s" % (
-        row["model"], row["budget_percent"], row["flop_per_byte"], row["policy"],
+    print("%-11s %5s %6d  %-8s %8s %6s %9s %9s %8.1f %8.1f %7s%s" % (
+        row["model"], share(row["budget_percent"]), row["flop_per_byte"], row["policy"],
         "%.3f" % row["eor"] if fits else "no", "%.3f" % row["msr"] if fits else "-",
         "%.1f" % (row["swap_bytes"] / 2**20) if fits else "-", "%.1f" % (row["bound_bytes"] / 2**20),
-        row["recompute_ns"] / 1e6, row["bound_ns"] / 1e6, "%.3f" % row["ratio"] if fits else "-"))
+        row["recompute_ns"] / 1e6, row["bound_ns"] / 1e6, "%.3f" % row["ratio"] if fits else "-",
+        "  holds the whole step" if row["budget_bytes"] >= row["unbudgeted_peak_bytes"] else ""))
 
 
 def summary(rows):
@@ -120,21 +140,23 @@ def summary(rows):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--models", default=",".join(MODELS))
-    p.add_argument("--budgets", default="75,50,35,25")
+    p.add_argument("--budgets", default="75,50,torch,35,25")
     p.add_argument("--ratios", default="20,200,1000,3000,12000")
     p.add_argument("--csv")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--quiet", action="store_true", help="the summary alone")
     args = p.parse_args()
     names = policies_there()
+    halves = torch_halves()
     rows = []
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, \
             concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         traces = {m: record(folder, m) for m in args.models.split(",")}
-        todo = [pool.submit(cell, traces[m][0], m, traces[m][1], int(b), int(r), policy)
-                for m in traces for b in args.budgets.split(",") for r in args.ratios.split(",") for policy in names]
+        cells = [(m, b) for m in traces for b in args.budgets.split(",") if b != "torch" or m in halves]
+        todo = [pool.submit(cell, traces[m][0], m, budget_of(b, traces[m][1], halves.get(m)), b, int(r), policy)
+                for m, b in cells for r in args.ratios.split(",") for policy in names]
         if not args.quiet:
-            print("%-11s %4s %6s  %-8s %8s %6s %9s %9s %8s %8s %7s" % (
+            print("%-11s %5s %6s  %-8s %8s %6s %9s %9s %8s %8s %7s" % (
                 "model", "of", "F/B", "policy", "EOR", "MSR", "MiB", "bound MiB", "again ms", "bound ms", "ratio"))
         for job in todo:
             rows.append(job.result())
@@ -151,10 +173,10 @@ def main():
             print("tensile against %s: at most as slow in %d of %d cells, faster in %d; %s fits %d fewer" % (
                 name, s[name]["at_most"], s[name]["of"], s[name]["faster"], name, s[name]["infeasible"]))
     for c in s["slower"]:
-        print("  slower: %s at %d %%, %d FLOP a byte, than %s: %.4f times" % c)
+        print("  slower: %s at %s, %d FLOP a byte, than %s: %.4f times" % (c[0], share(c[1]), *c[2:]))
     print("worst step over the bound where the bytes fit beside compute: %.3f" % s["worst_ratio"])
     for c in s["far"]:
-        print("  above 1.1: %s at %d %%, %d FLOP a byte: %.3f" % c)
+        print("  above 1.1: %s at %s, %d FLOP a byte: %.3f" % (c[0], share(c[1]), *c[2:]))
     print(json.dumps({"summary": s}))
 
 
