@@ -73,7 +73,7 @@ part-fault: $(FAULT_BIN)
 part-e2e: all
 	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
 part-acceptance: all
-	$(call run,acceptance) --timeout 3000 --env SLUICE=$(abspath $(BUILD))/sluice \
+	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
 		--env FULL=1 --env STEPS=20 --env KILLS=50 \
 		tests/e2e/verify.sh tests/e2e/kill.py $(wildcard tests/acceptance/*.sh)
 part-perf: all
@@ -126,7 +126,7 @@ check-e2e: ## the command line, end to end
 check-perf: ## performance limits, as ratios within one run
 	$(call parts,build perf)
 
-check-acceptance: ## the figures of a release: full sizes, memory, learning (half an hour)
+check-acceptance: ## the figures of a release: full sizes, memory, learning (an hour or two)
 	$(call parts,build acceptance)
 
 absent = @echo "$(1): this build has no such part yet"; echo "0 passed, 0 failed, 1 skipped"

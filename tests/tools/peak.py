@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays a plan by position, from the two texts alone, and prints the highest device byte in use.
 
-usage: peak.py TRACE PLAN
+usage: peak.py TRACE PLAN [live]
+
+With "live" it prints also the most bytes in use at one time.
 
 Shares no code with the planner or its checker. Exits with 1 and a reason if two ranges overlap or a value
 is touched while it is not on the device.
@@ -32,7 +34,7 @@ def ids(text):
     return [] if text in (None, "-", "") else text.split(",")
 
 
-def main(trace_path, plan_path):
+def main(trace_path, plan_path, live=None):
     size, root, persistent, ops = {}, {}, set(), []
     for bare, keys in lines(trace_path):
         if bare[0] == "value":
@@ -69,15 +71,16 @@ def main(trace_path, plan_path):
                     last[v] = max(last[v], (i, 0 if phase == "before" else 2, n))
 
     held = {}  # name: (offset, end)
-    peak = 0
+    peak = most = 0
 
     def hold(name, offset, n):
-        nonlocal peak
+        nonlocal peak, most
         for other, (a, b) in held.items():
             if other != name and offset < b and a < offset + n:
                 sys.exit(f"{name} at {offset} overlaps {other} at {a}")
         held[name] = (offset, offset + n)
         peak = max(peak, offset + n)
+        most = max(most, sum(b - a for a, b in held.values()) if live else 0)
 
     def bury(names, when):
         for v in set(names):
@@ -131,10 +134,10 @@ def main(trace_path, plan_path):
             del held[f"w{i}"]
         bury(touched[i], (i, 1, 0))
         act("after", i)
-    print(peak)
+    print(f"{peak} {most}" if live else peak)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["live"]):
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])
