@@ -22,9 +22,4 @@ SL_NODISCARD sl_status sl_baseline_least(const struct sl_trace *t, uint64_t *out
 SL_NODISCARD sl_status sl_baseline_lower(struct sl_gaps *g, uint64_t budget,
 	const char *name, struct sl_plan *out, uint64_t *out_height);
 
-/* The op that runs at ns of start_ns: the last one that starts by then. */
-uint32_t sl_gaps_op_at(const struct sl_gaps *g, uint64_t ns);
-/* The first op that starts at ns or later; n_ops: none. */
-uint32_t sl_gaps_op_from(const struct sl_gaps *g, uint64_t ns);
-
 #endif

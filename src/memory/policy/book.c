@@ -45,22 +45,6 @@ static int by_deadline(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* The first op that starts at or after a time; n_ops: none. */
-static uint32_t op_at(const struct sl_gaps *g, uint64_t ns)
-{
-	uint32_t lo = 0, hi = g->t->n_ops;
-
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (g->start_ns[mid] < ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static uint64_t room(const struct booker *b, const struct sl_gap *gap)
 {
 	return sl_room_value(&b->g->t->values[gap->value]);
@@ -93,7 +77,7 @@ static void book_out(struct booker *b)
 			end = free_ns[gap->tier];
 		end = sl_add_ns(end, sl_gap_out_ns(b->g, gap));
 		free_ns[gap->tier] = end;
-		until = op_at(b->g, end);
+		until = sl_gaps_op_from(b->g, end);
 		while (gap->hold < until && gap->hold < last &&
 			hold(b, gap->hold, room(b, gap)))
 			gap->hold++;
@@ -119,7 +103,7 @@ static void wish_in(struct booker *b)
 		end = end > ns ? end - ns : 0;
 		free_ns[gap->tier] = end;
 		/* Issued before an op that starts no later than the copy. */
-		op = op_at(b->g, end);
+		op = sl_gaps_op_from(b->g, end);
 		if (op > 0 && (op == b->g->t->n_ops || b->g->start_ns[op] > end))
 			op--;
 		b->wish[gap - b->g->gaps] = op;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "memory/place.h"
 
 #define WORSE_AGAIN 1.05 /* a cost that grew by more goes back into the heap */
@@ -22,6 +23,12 @@
 struct candidate {
 	double score;
 	uint32_t gap;
+	enum sl_fate fate;
+};
+
+/* The ops [0, head) and [from, to) without the bytes of a gap. */
+struct span {
+	uint32_t head, from, to;
 };
 
 struct chooser {
@@ -31,7 +38,7 @@ struct chooser {
 	uint64_t *level;
 	uint32_t *excess; /* [n_ops + 1] ops before this one with too much */
 	int64_t *off; /* [n_ops + 1] differences of what chosen gaps take off */
-	uint32_t *order; /* gaps by the op at which they open */
+	struct candidate *order; /* by the op at which they open; scores come later */
 	uint32_t *open_first; /* [n_ops + 2] into order */
 	struct candidate *heap;
 	size_t n_heap;
@@ -86,17 +93,60 @@ static uint32_t excess_between(const struct chooser *c, uint32_t from, uint32_t 
 	return from < to ? c->excess[to] - c->excess[from] : 0;
 }
 
-/* Ops with too much that the gap covers. */
-static uint32_t covered(const struct chooser *c, const struct sl_gap *gap)
+static uint64_t part(double share, uint64_t ns)
 {
-	uint32_t n = c->g->t->n_ops;
+	double x = share * (double)ns;
+
+	return x < 9e18 ? (uint64_t)x : UINT64_MAX;
+}
+
+/* A swap relieves no op while its copies are under way, so much of their time as
+ * copy_share says. */
+static void shrink(const struct chooser *c, const struct sl_gap *gap, struct span *s)
+{
+	double share = c->how->copy_share;
+	uint32_t *to = gap->wraps ? &s->head : &s->to, op;
+	uint64_t begin = c->g->start_ns[gap->to_op];
+	uint64_t in = part(share, sl_gap_in_ns(c->g, gap)), end;
+
+	if (share <= 0)
+		return;
+	end = sl_add_ns(c->g->start_ns[gap->from_op], c->g->t->ops[gap->from_op].dur_ns);
+	if (gap->dirty)
+		end = sl_add_ns(end, part(share, sl_gap_out_ns(c->g, gap)));
+	op = sl_gaps_op_from(c->g, end);
+	s->from = op > s->from ? op : s->from;
+	op = begin > in ? sl_gaps_op_at(c->g, begin - in) : 0;
+	*to = op < *to ? op : *to;
+}
+
+static struct span span_of(
+	const struct chooser *c, const struct sl_gap *gap, enum sl_fate fate)
+{
+	struct span s = {.to = c->g->t->n_ops};
 
 	if (gap->from_op == SL_NO_ID)
-		return c->excess[n];
+		return s;
+	s.from = gap->from_op + 1;
 	if (gap->wraps)
-		return excess_between(c, 0, gap->to_op) +
-		       excess_between(c, gap->from_op + 1, n);
-	return excess_between(c, gap->from_op + 1, gap->to_op);
+		s.head = gap->to_op;
+	else
+		s.to = gap->to_op;
+	if (fate == SL_FATE_SWAP)
+		shrink(c, gap, &s);
+	s.from = s.from < s.to ? s.from : s.to;
+	return s;
+}
+
+static bool covers(const struct span *s, uint32_t op)
+{
+	return op < s->head || (op >= s->from && op < s->to);
+}
+
+/* Ops with too much that a span covers. */
+static uint32_t covered(const struct chooser *c, const struct span *s)
+{
+	return excess_between(c, 0, s->head) + excess_between(c, s->from, s->to);
 }
 
 /* Negative: it cannot be. */
@@ -115,47 +165,40 @@ static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
 	return 1 + price * (double)ns;
 }
 
-/* The cheaper fate and its cost; KEEP if there is none. */
-static sl_status appraise(
-	struct chooser *c, struct sl_gap *gap, enum sl_fate *fate, double *cost)
+/* What a candidate relieves a nanosecond of its cost; 0: it cannot be or relieves
+ * nothing. */
+static sl_status appraise(struct chooser *c, const struct candidate *x, double *score)
 {
+	struct sl_gap *gap = &c->g->gaps[x->gap];
+	struct span s = span_of(c, gap, x->fate);
 	struct sl_redo_price redo;
-	double swap = swap_cost(c, gap);
+	double cost;
 
-	*fate = SL_FATE_KEEP;
-	if (swap >= 0) {
-		*fate = SL_FATE_SWAP;
-		*cost = swap;
-	}
-	if (c->how->redo_cap_ns == 0 || gap->wraps)
+	*score = 0;
+	if (covered(c, &s) == 0)
 		return SL_OK;
-	SL_TRY(sl_redoer_price_within(c->redoer, gap, c->how->redo_cap_ns, &redo));
-	if (redo.own_ns != UINT64_MAX &&
-		(*fate == SL_FATE_KEEP || (double)redo.own_ns < swap)) {
-		*fate = SL_FATE_REDO;
-		*cost = 1 + (double)redo.own_ns;
+	if (x->fate == SL_FATE_SWAP) {
+		cost = swap_cost(c, gap);
+	} else {
+		SL_TRY(sl_redoer_price_within(
+			c->redoer, gap, c->how->redo_cap_ns, &redo));
+		cost = redo.own_ns == UINT64_MAX ? -1 : 1 + (double)redo.own_ns;
 	}
+	if (cost >= 0)
+		*score = (double)room(c, gap) * covered(c, &s) / cost;
 	return SL_OK;
-}
-
-static double score(const struct chooser *c, const struct sl_gap *gap, double cost)
-{
-	return (double)room(c, gap) * covered(c, gap) / cost;
 }
 
 static sl_status open_gaps(struct chooser *c, uint32_t op)
 {
 	for (uint32_t k = c->open_first[op]; k < c->open_first[op + 1]; k++) {
-		uint32_t i = c->order[k];
-		struct sl_gap *gap = &c->g->gaps[i];
-		enum sl_fate fate;
-		double cost = 0;
+		struct candidate x = c->order[k];
 
-		if (gap->fate != SL_FATE_KEEP || covered(c, gap) == 0)
+		if (c->g->gaps[x.gap].fate != SL_FATE_KEEP)
 			continue;
-		SL_TRY(appraise(c, gap, &fate, &cost));
-		if (fate != SL_FATE_KEEP)
-			push(c, (struct candidate){score(c, gap, cost), i});
+		SL_TRY(appraise(c, &x, &x.score));
+		if (x.score > 0)
+			push(c, x);
 	}
 	return SL_OK;
 }
@@ -168,28 +211,18 @@ static void take_off(struct chooser *c, uint32_t from, uint32_t to, uint64_t byt
 	}
 }
 
-static void apply(struct chooser *c, struct sl_gap *gap, enum sl_fate fate)
+static void apply(struct chooser *c, const struct candidate *x)
 {
-	uint32_t n = c->g->t->n_ops;
+	struct sl_gap *gap = &c->g->gaps[x->gap];
+	struct span s = span_of(c, gap, x->fate);
 
-	sl_gap_set(gap, fate);
-	if (gap->from_op == SL_NO_ID) {
-		take_off(c, 0, n, room(c, gap));
-	} else if (gap->wraps) {
-		take_off(c, 0, gap->to_op, room(c, gap));
-		take_off(c, gap->from_op + 1, n, room(c, gap));
-	} else {
-		take_off(c, gap->from_op + 1, gap->to_op, room(c, gap));
-	}
-}
-
-static bool covers(const struct sl_gap *gap, uint32_t op)
-{
-	if (gap->from_op == SL_NO_ID)
-		return true;
-	if (gap->wraps)
-		return op < gap->to_op || op > gap->from_op;
-	return op > gap->from_op && op < gap->to_op;
+	sl_gap_set(gap, x->fate);
+	take_off(c, 0, s.head, room(c, gap));
+	take_off(c, s.from, s.to, room(c, gap));
+	if (gap->from_op == SL_NO_ID || x->fate != SL_FATE_SWAP)
+		return;
+	gap->hold = s.from;
+	gap->arrive = gap->wraps ? s.head : s.to;
 }
 
 /* Chooses one more gap that covers op; *taken is 0 if none is left. */
@@ -198,22 +231,21 @@ static sl_status choose_one(struct chooser *c, uint32_t op, uint64_t *taken)
 	*taken = 0;
 	while (c->n_heap > 0 && *taken == 0) {
 		struct candidate x = pop(c);
-		struct sl_gap *gap = &c->g->gaps[x.gap];
-		enum sl_fate fate;
-		double cost = 0, now;
+		const struct sl_gap *gap = &c->g->gaps[x.gap];
+		struct span s = span_of(c, gap, x.fate);
+		double before = x.score;
 
-		if (gap->fate != SL_FATE_KEEP || !covers(gap, op))
+		if (gap->fate != SL_FATE_KEEP || !covers(&s, op))
 			continue;
 		/* Prices of redoing rise as inputs leave. */
-		SL_TRY(appraise(c, gap, &fate, &cost));
-		if (fate == SL_FATE_KEEP)
+		SL_TRY(appraise(c, &x, &x.score));
+		if (x.score <= 0)
 			continue;
-		now = score(c, gap, cost);
-		if (now * WORSE_AGAIN < x.score) {
-			push(c, (struct candidate){now, x.gap});
+		if (x.score * WORSE_AGAIN < before) {
+			push(c, x);
 			continue;
 		}
-		apply(c, gap, fate);
+		apply(c, &x);
 		*taken = room(c, gap);
 	}
 	return SL_OK;
@@ -224,12 +256,10 @@ static sl_status sweep(struct chooser *c, bool *enough)
 	int64_t off = 0;
 
 	*enough = true;
-	SL_TRY(open_gaps(c, 0));
 	for (uint32_t op = 0; op < c->g->t->n_ops; op++) {
 		uint64_t level, taken = 1;
 
-		if (op > 0)
-			SL_TRY(open_gaps(c, op));
+		SL_TRY(open_gaps(c, op));
 		off += c->off[op];
 		level = c->level[op] - (uint64_t)off;
 		while (level > c->how->limit && taken > 0) {
@@ -279,16 +309,13 @@ static void put_back(struct chooser *c, uint32_t from, uint32_t to, uint64_t byt
 
 static void give_back(struct chooser *c, struct sl_gap *gap)
 {
-	uint32_t n = c->g->t->n_ops;
-	uint32_t from = gap->from_op == SL_NO_ID ? 0 : gap->from_op + 1;
-	uint32_t to = gap->wraps ? n : gap->to_op;
-	uint32_t head = gap->wraps && gap->from_op != SL_NO_ID ? gap->to_op : 0;
+	struct span s = span_of(c, gap, (enum sl_fate)gap->fate);
 	uint64_t bytes = room(c, gap);
 
-	if (!fits(c, 0, head, bytes) || !fits(c, from, to, bytes))
+	if (!fits(c, 0, s.head, bytes) || !fits(c, s.from, s.to, bytes))
 		return;
-	put_back(c, 0, head, bytes);
-	put_back(c, from, to, bytes);
+	put_back(c, 0, s.head, bytes);
+	put_back(c, s.from, s.to, bytes);
 	sl_gap_set(gap, SL_FATE_KEEP);
 }
 
@@ -321,37 +348,47 @@ out:
 	return st;
 }
 
-/* A gap opens after its first end; one round the boundary also at the start. */
-static void count_opening(struct chooser *c, const struct sl_gap *gap, uint32_t shift)
+/* Calls fn for each op at which a fate of a gap begins to relieve: where its spans begin.
+ */
+static void each_opening(struct chooser *c,
+	void (*fn)(struct chooser *c, uint32_t op, const struct candidate *x))
 {
-	if (gap->wraps)
-		c->open_first[shift]++;
-	if (gap->from_op != SL_NO_ID && gap->from_op + 1 < c->g->t->n_ops)
-		c->open_first[gap->from_op + 1 + shift]++;
+	for (uint32_t i = 0; i < c->g->n; i++) {
+		const struct sl_gap *gap = &c->g->gaps[i];
+
+		for (int fate = SL_FATE_SWAP; fate <= SL_FATE_REDO; fate++) {
+			struct candidate x = {.gap = i, .fate = (enum sl_fate)fate};
+			struct span s = span_of(c, gap, x.fate);
+
+			if (!sl_gap_movable(c->g, gap) ||
+				(fate == SL_FATE_REDO &&
+					(gap->wraps || c->how->redo_cap_ns == 0)))
+				continue;
+			if (s.head > 0)
+				fn(c, 0, &x);
+			if (s.from < s.to)
+				fn(c, s.from, &x);
+		}
+	}
 }
 
-static void list_opening(struct chooser *c, uint32_t i)
+static void count_opening(struct chooser *c, uint32_t op, const struct candidate *x)
 {
-	const struct sl_gap *gap = &c->g->gaps[i];
+	(void)x;
+	c->open_first[op + 2]++;
+}
 
-	if (gap->wraps)
-		c->order[c->open_first[1]++] = i;
-	if (gap->from_op != SL_NO_ID && gap->from_op + 1 < c->g->t->n_ops)
-		c->order[c->open_first[gap->from_op + 2]++] = i;
+static void list_opening(struct chooser *c, uint32_t op, const struct candidate *x)
+{
+	c->order[c->open_first[op + 1]++] = *x;
 }
 
 static void list_gaps(struct chooser *c)
 {
-	for (uint32_t i = 0; i < c->g->n; i++) {
-		if (sl_gap_movable(c->g, &c->g->gaps[i]))
-			count_opening(c, &c->g->gaps[i], 2);
-	}
+	each_opening(c, count_opening);
 	for (uint32_t i = 2; i < c->g->t->n_ops + 3; i++)
 		c->open_first[i] += c->open_first[i - 1];
-	for (uint32_t i = 0; i < c->g->n; i++) {
-		if (sl_gap_movable(c->g, &c->g->gaps[i]))
-			list_opening(c, i);
-	}
+	each_opening(c, list_opening);
 }
 
 static sl_status begin(struct chooser *c)
@@ -361,9 +398,9 @@ static sl_status begin(struct chooser *c)
 	c->level = sl_calloc(ops, sizeof(*c->level));
 	c->excess = sl_calloc(ops, sizeof(*c->excess));
 	c->off = sl_calloc(ops, sizeof(*c->off));
-	c->order = sl_calloc(2 * gaps, sizeof(*c->order));
+	c->order = sl_calloc(3 * gaps, sizeof(*c->order));
 	c->open_first = sl_calloc(ops + 1, sizeof(*c->open_first));
-	c->heap = sl_calloc(2 * gaps, sizeof(*c->heap));
+	c->heap = sl_calloc(3 * gaps, sizeof(*c->heap));
 	if (!c->level || !c->excess || !c->off || !c->order || !c->open_first || !c->heap)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	SL_TRY(sl_redoer_create(c->g, NULL, 0, &c->redoer));

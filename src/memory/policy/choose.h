@@ -8,6 +8,7 @@ struct sl_choice {
 	uint64_t limit; /* most bytes on the device while an op runs */
 	double link_price; /* ns that a ns of copying is taken to cost; at least 0 */
 	uint64_t redo_cap_ns; /* longest chain of runs for one value; 0: no redoing */
+	double copy_share; /* part of its copies' time in which a swap does not relieve */
 	double cross_price; /* times link_price, over the boundary; negative: not at all
 			     */
 };

@@ -225,3 +225,25 @@ void sl_gaps_levels(const struct sl_gaps *g, uint64_t *level)
 		level[i] = sum + sl_room_workspace(&g->t->ops[i]);
 	}
 }
+
+uint32_t sl_gaps_op_from(const struct sl_gaps *g, uint64_t ns)
+{
+	uint32_t low = 0, high = g->t->n_ops;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (g->start_ns[mid] < ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+uint32_t sl_gaps_op_at(const struct sl_gaps *g, uint64_t ns)
+{
+	uint32_t after = sl_gaps_op_from(g, ns + 1);
+
+	return after > 0 ? after - 1 : 0;
+}

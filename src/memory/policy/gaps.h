@@ -56,6 +56,11 @@ bool sl_gap_movable(const struct sl_gaps *g, const struct sl_gap *gap);
 /* How long its copies take on the links of its tier; 0 without tiers. */
 uint64_t sl_gap_out_ns(const struct sl_gaps *g, const struct sl_gap *gap);
 uint64_t sl_gap_in_ns(const struct sl_gaps *g, const struct sl_gap *gap);
+/* The op that runs at ns of start_ns: the last one that starts by then. */
+uint32_t sl_gaps_op_at(const struct sl_gaps *g, uint64_t ns);
+/* The first op that starts at ns or later; n_ops: none. */
+uint32_t sl_gaps_op_from(const struct sl_gaps *g, uint64_t ns);
+
 /* Fills in `dirty` of all gaps: whether a copy below is current at from_op, by the fates
  * of the others. */
 void sl_gaps_dirt(struct sl_gaps *g);

@@ -80,7 +80,7 @@ static void a_job_that_gains_nothing_gets_its_least(void **state)
 	joint_finish(&r);
 }
 
-static void weight_buys_bytes(void **state)
+static void weight_buys_time(void **state)
 {
 	struct joint_rig r = {0};
 	uint64_t before;
@@ -89,12 +89,12 @@ static void weight_buys_bytes(void **state)
 	joint_add(&r, gen_training(3, 64, 96, DISK));
 	joint_add(&r, gen_training(3, 64, 96, DISK));
 	joint_plan(&r, r.sum_peaks / 2);
-	before = r.jobs[1].budget;
+	before = r.jobs[1].iter_ns;
 	joint_forget(&r);
 	r.jobs[1].weight = 20;
 	joint_plan(&r, r.sum_peaks / 2);
-	assert_true(r.jobs[1].budget > before);
-	assert_true(r.jobs[1].budget > r.jobs[0].budget);
+	assert_true(r.jobs[1].iter_ns < before);
+	assert_true(r.jobs[1].iter_ns < r.jobs[0].iter_ns);
 	joint_check(&r);
 	joint_finish(&r);
 }
@@ -228,7 +228,7 @@ int main(void)
 		SL_TEST(equal_jobs_get_equal_budgets),
 		SL_TEST(with_enough_for_all_nothing_moves),
 		SL_TEST(a_job_that_gains_nothing_gets_its_least),
-		SL_TEST(weight_buys_bytes),
+		SL_TEST(weight_buys_time),
 		SL_TEST(one_that_moves_nothing_leaves_its_share_of_the_link),
 		SL_TEST(too_little_for_all_says_what_each_one_needs),
 		SL_TEST(the_same_jobs_get_the_same_plans),
