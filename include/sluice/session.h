@@ -112,7 +112,7 @@ struct sl_summary {
 	uint64_t swap_ins, late_swap_ins; /* copies in; those that an op waited for */
 	uint64_t replans; /* plans made after the first one */
 	double stall_ms, iter_ms_median, plan_ms;
-	double predicted_iter_ms; /* of a full training step, by the last plan */
+	double predicted_iter_ms; /* median, each by the plan that the step ran under */
 	char policy[32];
 	char digest[65]; /* SHA-256 over parameters and optimizer state in order of
 			    declaration */

@@ -343,6 +343,7 @@ void sl_session_close(struct sl_session *s)
 	sl_free(s->io.labels);
 	sl_free(s->io.logits);
 	sl_free(s->iter_ms);
+	sl_free(s->predicted_ms);
 	sl_free(s);
 }
 

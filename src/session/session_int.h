@@ -53,11 +53,12 @@ struct sl_session {
 	struct sl_session_events events;
 	struct sl_step_io io;
 	struct sl_engine_stats before; /* the training step */
-	double predicted_ms; /* of the last full training step */
 	int64_t step; /* done so far, over the life of the model */
 	int64_t saved_step; /* of the last checkpoint of this run; 0: none */
-	float *iter_ms; /* of this run, of every iter_stride-th step */
-	size_t n_iters, cap_iters;
+	/* of this run, of every iter_stride-th step; predicted: by the plan it ran under
+	 */
+	float *iter_ms, *predicted_ms;
+	size_t n_iters, cap_iters, cap_predicted;
 	uint64_t n_steps, iter_stride; /* a power of two; 0 is 1 */
 };
 

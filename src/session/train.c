@@ -67,6 +67,11 @@ static struct sl_data_request first_part(
 	return r;
 }
 
+static double predicted_ms(const struct sl_session *s)
+{
+	return (double)sl_machine_predicted_ns(&s->machine) / 1e6;
+}
+
 /* Times of every stride-th step: a run of any length needs little memory for its median.
  */
 static sl_status note_time(struct sl_session *s, double ms)
@@ -74,15 +79,20 @@ static sl_status note_time(struct sl_session *s, double ms)
 	if (s->n_steps++ & (s->iter_stride > 0 ? s->iter_stride - 1 : 0))
 		return SL_OK;
 	if (s->n_iters == MAX_ITERS) {
-		for (size_t i = 0; i < MAX_ITERS / 2; i++)
+		for (size_t i = 0; i < MAX_ITERS / 2; i++) {
 			s->iter_ms[i] = s->iter_ms[2 * i];
+			s->predicted_ms[i] = s->predicted_ms[2 * i];
+		}
 		s->n_iters = MAX_ITERS / 2;
 		s->iter_stride = s->iter_stride > 0 ? 2 * s->iter_stride : 2;
 	}
 	if (sl_grow((void **)&s->iter_ms, &s->cap_iters, s->n_iters + 1,
-		    sizeof(*s->iter_ms), MAX_ITERS) < 0)
+		    sizeof(*s->iter_ms), MAX_ITERS) < 0 ||
+		sl_grow((void **)&s->predicted_ms, &s->cap_predicted, s->n_iters + 1,
+			sizeof(*s->predicted_ms), MAX_ITERS) < 0)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the times of %zu steps",
 			s->n_iters);
+	s->predicted_ms[s->n_iters] = (float)predicted_ms(s);
 	s->iter_ms[s->n_iters++] = (float)ms;
 	return SL_OK;
 }
@@ -105,9 +115,7 @@ static void report(struct sl_session *s, double ms)
 	sl_machine_stats(&s->machine, &stats);
 	r.device_bytes = stats.peak_device_bytes;
 	r.budget_bytes = s->config.budget_bytes;
-	r.predicted_iter_ms = (double)sl_machine_predicted_ns(&s->machine) / 1e6;
-	if (s->io.instance == &s->instances[SL_TRAIN])
-		s->predicted_ms = r.predicted_iter_ms;
+	r.predicted_iter_ms = predicted_ms(s);
 	r.stall_ms = (double)(stats.stall_ns - before.stall_ns) / 1e6;
 	r.swap_out_bytes = stats.swap_out_bytes - before.swap_out_bytes;
 	r.swap_in_bytes = stats.swap_in_bytes - before.swap_in_bytes;
@@ -194,12 +202,13 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median_ms(struct sl_session *s)
+/* Sorts them. */
+static double median_ms(float *ms, size_t n)
 {
-	if (s->n_iters == 0)
+	if (n == 0)
 		return 0;
-	qsort(s->iter_ms, s->n_iters, sizeof(*s->iter_ms), by_value);
-	return (double)s->iter_ms[s->n_iters / 2];
+	qsort(ms, n, sizeof(*ms), by_value);
+	return (double)ms[n / 2];
 }
 
 static uint64_t tier_peak(
@@ -230,9 +239,9 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 	out->swap_ins = stats.swap_ins;
 	out->late_swap_ins = stats.late_swap_ins;
 	out->stall_ms = (double)stats.stall_ns / 1e6;
-	out->iter_ms_median = median_ms(s);
+	out->iter_ms_median = median_ms(s->iter_ms, s->n_iters);
 	out->replans = sl_machine_replans(&s->machine);
-	out->predicted_iter_ms = s->predicted_ms;
+	out->predicted_iter_ms = median_ms(s->predicted_ms, s->n_iters);
 	out->plan_ms = s->machine.plan_ms;
 	memcpy(out->policy, s->machine.policy, sizeof(out->policy));
 	return sl_session_digest(s, out->digest);
