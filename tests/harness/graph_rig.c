@@ -20,7 +20,7 @@ struct sl_program_tier sl_graph_rig_tier(enum sl_rig_tier tier)
 	return (struct sl_program_tier){
 		.name = tier == SL_RIG_DISK ? "disk" : "host",
 		.bytes = TIER_BYTES,
-		.bytes_per_s = 2000000000,
+		.bytes_per_s = 20000000,
 		.latency_ns = 1000,
 	};
 }

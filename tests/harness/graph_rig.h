@@ -54,7 +54,8 @@ struct sl_graph_rig {
 	const struct sl_exec *running; /* during a step */
 };
 
-/* The tier a budget implies here: large and fast, so that plans use it freely. */
+/* The tier a budget implies here: large, so that plans use it freely, and slow, so that
+ * running ops again is worth while. */
 struct sl_program_tier sl_graph_rig_tier(enum sl_rig_tier tier);
 /* Plans, takes memory, writes the first values. */
 SL_NODISCARD sl_status sl_graph_rig_open(
