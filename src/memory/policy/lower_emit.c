@@ -167,10 +167,14 @@ static sl_status emit_redo(struct sl_lowerer *l)
 	return SL_OK;
 }
 
+/* A copy in, to be put in order. */
+struct arrival {
+	uint32_t due, value, gap;
+};
+
 static int by_deadline(const void *a, const void *b)
 {
-	const struct sl_gap *x = *(const struct sl_gap *const *)a;
-	const struct sl_gap *y = *(const struct sl_gap *const *)b;
+	const struct arrival *x = a, *y = b;
 
 	if (x->due != y->due)
 		return x->due < y->due ? -1 : 1;
@@ -180,22 +184,24 @@ static int by_deadline(const void *a, const void *b)
 static sl_status emit_copies(struct sl_lowerer *l)
 {
 	const struct sl_gaps *g = l->g;
-	const struct sl_gap **arrivals = sl_calloc((size_t)g->n + 1, sizeof(*arrivals));
+	struct arrival *arrivals = sl_calloc((size_t)g->n + 1, sizeof(*arrivals));
 	size_t n = 0;
 	sl_status st = SL_OK;
 
 	if (!arrivals)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	for (uint32_t i = 0; i < g->n; i++) {
-		if (g->gaps[i].fate == SL_FATE_KEEP || g->gaps[i].from_op == SL_NO_ID)
+		const struct sl_gap *gap = &g->gaps[i];
+
+		if (gap->fate == SL_FATE_KEEP || gap->from_op == SL_NO_ID)
 			continue;
-		SL_TRY_OUT(emit_leave(l, &g->gaps[i]));
-		if (g->gaps[i].fate == SL_FATE_SWAP)
-			arrivals[n++] = &g->gaps[i];
+		SL_TRY_OUT(emit_leave(l, gap));
+		if (gap->fate == SL_FATE_SWAP)
+			arrivals[n++] = (struct arrival){gap->due, gap->value, i};
 	}
 	qsort(arrivals, n, sizeof(*arrivals), by_deadline);
 	for (size_t i = 0; i < n; i++)
-		SL_TRY_OUT(emit_arrive(l, (uint32_t)(arrivals[i] - g->gaps)));
+		SL_TRY_OUT(emit_arrive(l, arrivals[i].gap));
 out:
 	sl_free(arrivals);
 	return st;
