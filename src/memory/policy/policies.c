@@ -116,6 +116,28 @@ static sl_status call(const struct sl_policy_choice *c, const struct sl_trace *t
 	return c->policy->plan(t, budget, out);
 }
 
+/*
+ * A plan for fewer bytes is one for more, too. Only tiers that are too small make a
+ * difference: at another budget other values leave.
+ */
+static sl_status call_within(const struct sl_policy_choice *c, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *out)
+{
+	sl_status st = call(c, t, budget, out);
+	uint64_t least;
+
+	if (st != SL_E_INFEASIBLE || c->policy->least == NULL ||
+		c->policy->least(t, &least) != SL_OK)
+		return st;
+	least = sl_align_up(least, SL_PAGE_BYTES);
+	if (least < budget && call(c, t, least, out) == SL_OK) {
+		out->budget = budget;
+		return SL_OK;
+	}
+	sl_plan_finish(out);
+	return call(c, t, budget, out); /* says why */
+}
+
 sl_status sl_policy_apply(const struct sl_policy_choice *choice, const struct sl_trace *t,
 	uint64_t budget, struct sl_plan *out)
 {
@@ -123,7 +145,7 @@ sl_status sl_policy_apply(const struct sl_policy_choice *choice, const struct sl
 	struct sl_plan plan = SL_PLAN_INIT;
 	struct sl_plan_price price = {0};
 
-	SL_TRY_OUT(call(choice, t, budget, &plan));
+	SL_TRY_OUT(call_within(choice, t, budget, &plan));
 	SL_TRY_OUT(sl_plan_seal(&plan, t));
 	st = sl_plan_check(t, &plan, budget, NULL);
 	if (st != SL_OK) {

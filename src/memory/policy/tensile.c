@@ -274,7 +274,8 @@ static sl_status offer_simple(struct search *s, const struct sl_mem_policy *simp
 	SL_TRY_OUT(offer(s, &p, &ns));
 out:
 	sl_plan_finish(&p);
-	return st;
+	/* Tiers may be too small for it, and not for what was found. */
+	return st == SL_E_INFEASIBLE && s->found ? SL_OK : st;
 }
 
 enum option { PUBLISHED, EFFORT, CROSS, REDO };
@@ -307,7 +308,10 @@ static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
 	s.cross = option[CROSS];
 	s.redo = option[REDO];
-	SL_TRY_OUT(option[EFFORT] == 0 ? search_quickly(&s) : search(&s));
+	if (option[EFFORT] > 0)
+		SL_TRY_OUT(search(&s));
+	if (!s.found) /* what is found quickly is found in any case */
+		SL_TRY_OUT(search_quickly(&s));
 	/* Where little is to move, the simple rules are sometimes a percent ahead. */
 	if (option[EFFORT] > 0 && s.redo && s.point_ns > s.total_ns)
 		SL_TRY_OUT(offer_simple(&s, &sl_mem_policy_capuchin));

@@ -82,6 +82,33 @@ static void what_cannot_move_is_not_borne_a_second_time(void **state)
 	assert_int_equal(plan_text(REBORN("external=1")), 0);
 }
 
+/* A tier too small for what would have to leave: recomputing makes it. */
+static void what_recomputing_makes_feasible_does_not_fail_for_want_of_a_tier(void **state)
+{
+	static const char text[] = REBORN("immovable=0") "op 5 kind=f dur_ns=10 in=v1\n";
+	static const char tier[] =
+		"tier disk bytes=4096\nlink device disk bytes_per_s=1000000000\n";
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_buf all = SL_BUF_INIT;
+	uint64_t least, peak;
+
+	(void)state;
+	sl_assert_ok(sl_buf_printf(&all, HEAD "%s%s", tier, text + strlen(HEAD)));
+	sl_assert_ok(sl_trace_parse("hand.trace", all.data, all.len, &t));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_tensile, &t, &least));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &t, &peak));
+	assert_true(least < peak);
+	for (; least <= peak; least += 4096) {
+		struct sl_plan p = SL_PLAN_INIT;
+
+		sl_assert_ok(sl_policy_plan(&sl_mem_policy_tensile, &t, least, &p));
+		assert_int_equal(p.budget, least);
+		sl_plan_finish(&p);
+	}
+	sl_trace_finish(&t);
+	sl_buf_finish(&all);
+}
+
 static void ops_of_no_length_do_not_turn_time_round(void **state)
 {
 	(void)state;
@@ -170,6 +197,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_move_is_not_borne_a_second_time),
+		cmocka_unit_test(
+			what_recomputing_makes_feasible_does_not_fail_for_want_of_a_tier),
 		cmocka_unit_test(ops_of_no_length_do_not_turn_time_round),
 		cmocka_unit_test(times_without_end_stay_at_the_end_of_time),
 		cmocka_unit_test(any_trace_is_planned_soundly_or_infeasible),
