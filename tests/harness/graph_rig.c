@@ -47,6 +47,9 @@ static sl_status make_plan(struct sl_graph_rig *r)
 	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, NULL, &r->trace));
 	SL_TRY(sl_policy_plan(
 		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan));
+	if (r->opts.other != NULL)
+		SL_TRY(sl_policy_plan(sl_policy_find(r->opts.other), &r->trace,
+			r->opts.budget, &r->other));
 	if (r->opts.again == 0)
 		return SL_OK;
 	return sl_again_plan(&rng, &r->trace, r->plan.peak + r->plan.peak / 2,
@@ -60,10 +63,15 @@ static sl_status run_again(void *ctx, uint32_t op)
 	return sl_exec_again(r->running, op, sl_engine_workspace(r->engine, op));
 }
 
+static uint64_t most_peak(const struct sl_graph_rig *r)
+{
+	return r->plan.peak > r->other.peak ? r->plan.peak : r->other.peak;
+}
+
 static sl_status take_memory(struct sl_graph_rig *r)
 {
 	struct sl_engine_opts o = {
-		.arena_bytes = (r->plan.peak + 4095) & ~(uint64_t)4095,
+		.arena_bytes = (most_peak(r) + 4095) & ~(uint64_t)4095,
 		.tiers = r->tiers,
 		.n_tiers = r->n_tiers,
 		.bounce_offset = SL_NO_OFFSET,
@@ -88,7 +96,8 @@ static sl_status take_memory(struct sl_graph_rig *r)
 	memset(r->arena, 0xab, o.arena_bytes);
 	o.arena = r->arena;
 	SL_TRY(sl_engine_create(&o, &r->engine));
-	return sl_engine_adopt(r->engine, &r->trace, &r->plan);
+	r->in_force = &r->plan;
+	return sl_engine_adopt(r->engine, &r->trace, r->in_force);
 }
 
 static sl_status write_value(struct sl_graph_rig *r, uint32_t v)
@@ -133,7 +142,7 @@ sl_status sl_graph_rig_step(struct sl_graph_rig *r)
 		.program = r->opts.program,
 		.arena = r->arena,
 		.storage_offset = sl_engine_offsets(r->engine),
-		.workspace_offset = r->plan.workspace_offset,
+		.workspace_offset = r->in_force->workspace_offset,
 		.hooks = &hook,
 		.n_hooks = 1,
 		.run = {.seed = r->opts.seed,
@@ -153,7 +162,10 @@ sl_status sl_graph_rig_step(struct sl_graph_rig *r)
 	SL_TRY(st);
 	SL_TRY(sl_engine_end_step(r->engine));
 	r->io.step++;
-	return SL_OK;
+	if (r->opts.other == NULL)
+		return SL_OK;
+	r->in_force = r->io.step % 2 ? &r->other : &r->plan;
+	return sl_engine_adopt(r->engine, &r->trace, r->in_force);
 }
 
 sl_status sl_graph_rig_state(struct sl_graph_rig *r, struct sl_buf *out)
@@ -181,6 +193,7 @@ void sl_graph_rig_close(struct sl_graph_rig *r)
 	sl_pool_destroy(r->pool);
 	sl_free_aligned(r->arena);
 	sl_plan_finish(&r->plan);
+	sl_plan_finish(&r->other);
 	sl_trace_finish(&r->trace);
 	sl_buf_finish(&r->io.fetched);
 	*r = (struct sl_graph_rig){0};

@@ -17,6 +17,8 @@ enum sl_rig_tier { SL_RIG_NONE, SL_RIG_HOST, SL_RIG_DISK };
 struct sl_graph_rig_opts {
 	const struct sl_program *program;
 	const char *policy;
+	const char *other; /* policy whose plan takes turns with the first one, step by
+			    * step, in the same arena; NULL: none */
 	uint64_t budget; /* UINT64_MAX: none */
 	enum sl_rig_tier tier;
 	uint64_t seed; /* of inputs and first values */
@@ -45,6 +47,8 @@ struct sl_graph_rig {
 	struct sl_graph_rig_opts opts;
 	struct sl_trace trace;
 	struct sl_plan plan;
+	struct sl_plan other;
+	const struct sl_plan *in_force;
 	struct sl_tier *tiers[1];
 	uint32_t n_tiers;
 	uint8_t *arena;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random training graphs, each run with all memory it wants again under budgets down to
- * the least one, with ops that run again, and with a buffer of its own for each value:
- * every bit must be the same.
+ * the least one, with ops that run again, with plans that follow one another, and with a
+ * buffer of its own for each value: every bit must be the same.
  * SEED=n runs that seed alone.
  */
 #include "harness/again_plan.h"
@@ -28,6 +28,7 @@
 #endif
 #define STEPS 3
 #define AGAIN 12 /* attempts at runs again */
+#define PLANS_EVERY 2
 #define DISK_EVERY 16 /* the others have a host tier */
 
 /* Operators whose runs again are counted: NULL for all, some with several outputs, in
@@ -72,12 +73,12 @@ static sl_status run(const struct sl_graph_rig_opts *opts, struct result *out)
 	out->swapped = stats.swap_in_bytes + stats.swap_out_bytes;
 	for (size_t k = 0; k < N_KINDS; k++)
 		out->again[k] = sl_again_count(&rig.trace, &rig.plan, kinds[k]);
-	if (stats.recompute_ops != STEPS * (uint64_t)out->again[0])
+	if (opts->other == NULL && stats.recompute_ops != STEPS * (uint64_t)out->again[0])
 		st = SL_FAIL(SL_E_NO, "the engine ran %llu ops again, its plan says %u",
 			(unsigned long long)stats.recompute_ops, STEPS * out->again[0]);
 	out->fetched = rig.io.fetched;
 	rig.io.fetched = SL_BUF_INIT;
-	if (stats.peak_device_bytes != rig.plan.peak)
+	if (opts->other == NULL && stats.peak_device_bytes != rig.plan.peak)
 		st = SL_FAIL(SL_E_NO, "the engine used %llu bytes, its plan says %llu",
 			(unsigned long long)stats.peak_device_bytes,
 			(unsigned long long)rig.plan.peak);
@@ -131,19 +132,19 @@ static sl_status compare_twin(const struct sl_graph *g, const struct sl_program 
 	return st == SL_OK ? st : sl_fail_prefix(st, "a buffer for each value");
 }
 
-static sl_status least_budget(
-	const struct sl_program *p, enum sl_rig_tier tier, uint64_t *out)
+static sl_status least_budget(const struct sl_program *p, const char *policy,
+	enum sl_rig_tier tier, uint64_t *out)
 {
 	const struct sl_program_tier info = sl_graph_rig_tier(tier);
 	struct sl_trace t = SL_TRACE_INIT;
 	struct sl_least_budget exact;
 	sl_status st;
 
-	SL_TRY_OUT(sl_program_trace(p, &info, 1, NULL, &t));
-	SL_TRY_OUT(sl_policy_least(sl_policy_find("belady"), &t, out));
+	SL_TRY_OUT(sl_program_trace(p, &info, tier != SL_RIG_NONE, NULL, &t));
+	SL_TRY_OUT(sl_policy_least(sl_policy_find(policy), &t, out));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &exact));
-	if (*out != exact.bytes)
-		st = SL_FAIL(SL_E_NO, "belady needs %llu, the bound is %llu",
+	if (tier != SL_RIG_NONE && *out != exact.bytes)
+		st = SL_FAIL(SL_E_NO, "the policy needs %llu, the bound is %llu",
 			(unsigned long long)*out, (unsigned long long)exact.bytes);
 out:
 	sl_trace_finish(&t);
@@ -171,7 +172,7 @@ static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
 		.delays = true};
 	uint64_t least, blocks;
 
-	SL_TRY(least_budget(p, o.tier, &least));
+	SL_TRY(least_budget(p, "belady", o.tier, &least));
 	blocks = want->peak > least ? (want->peak - least) / 4096 : 0;
 	for (int i = 0; i < 3; i++) {
 		o.budget = least + (i > 0 ? sl_rng_below(&rng, blocks + 1) * 4096 : 0);
@@ -182,6 +183,30 @@ static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
 	o.again = AGAIN;
 	o.width = seed % 2 ? 2 : 0;
 	o.budget = seed % 2 ? UINT64_MAX : o.budget;
+	return run_and_compare(&o, want, tally);
+}
+
+/* The policy that recomputes, in turn with another one after each step; or alone, without
+ * a tier, where it can do nothing else. */
+static sl_status under_plans(const struct sl_program *p, uint64_t seed,
+	const struct result *want, struct tally *tally)
+{
+	static const char *const others[] = {
+		"capuchin", NULL, "belady", NULL, "vdnn", NULL};
+	struct sl_rng rng = {.key = {.seed = seed, .stream = 6}};
+	struct sl_graph_rig_opts o = {.program = p,
+		.policy = "tensile",
+		.other = others[seed / PLANS_EVERY % SL_COUNT(others)],
+		.seed = seed,
+		.width = seed % 8 ? 2 : 0,
+		.poison = true,
+		.delays = true};
+	uint64_t least, blocks;
+
+	o.tier = o.other != NULL ? SL_RIG_HOST : SL_RIG_NONE;
+	SL_TRY(least_budget(p, o.policy, o.tier, &least));
+	blocks = want->peak > least ? (want->peak - least) / 4096 : 0;
+	o.budget = least + sl_rng_below(&rng, blocks / 2 + 1) * 4096;
 	return run_and_compare(&o, want, tally);
 }
 
@@ -202,6 +227,8 @@ static sl_status run_seed(uint64_t seed, struct tally *tally)
 		&want));
 	SL_TRY_OUT(compare_twin(g, p, seed, &want));
 	SL_TRY_OUT(under_budgets(p, seed, &want, tally));
+	if (seed % PLANS_EVERY == 0)
+		SL_TRY_OUT(under_plans(p, seed, &want, tally));
 	tally->ops += p->n_ops;
 	tally->finite += want.finite;
 	tally->graphs++;

@@ -74,6 +74,9 @@ static uint32_t plan_text(const char *text)
 	     "op 3 kind=d dur_ns=10 in=v2 workspace=16384\nop 4 kind=e dur_ns=10 " \
 	     "in=v1\n"
 
+/* A tier that nobody would use if there is another way. */
+#define SLOW "tier disk bytes=1048576\nlink device disk bytes_per_s=1000\n"
+
 static void what_cannot_move_is_not_borne_a_second_time(void **state)
 {
 	(void)state;
@@ -107,6 +110,39 @@ static void what_recomputing_makes_feasible_does_not_fail_for_want_of_a_tier(voi
 	}
 	sl_trace_finish(&t);
 	sl_buf_finish(&all);
+}
+
+/* Chains of two runs, with and without a tier for the rest. */
+static sl_status plan_again(void *ctx)
+{
+	const struct sl_trace *t = ctx;
+	struct sl_policy_choice c;
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_plan_price price = {0};
+	sl_status st;
+
+	sl_assert_ok(sl_policy_parse("tensile", &c));
+	SL_TRY_OUT(sl_policy_apply(&c, t, 24576, &p));
+	SL_TRY_OUT(sl_plan_price(t, &p, &price));
+	assert_true(price.recompute_ops >= 2);
+out:
+	sl_plan_finish(&p);
+	return st;
+}
+
+static void planning_to_recompute_survives_every_failed_allocation(void **state)
+{
+	static const char *const texts[] = {REBORN(""), REBORN("") SLOW};
+
+	(void)state;
+	for (size_t i = 0; i < SL_COUNT(texts); i++) {
+		struct sl_trace t = SL_TRACE_INIT;
+
+		sl_assert_ok(
+			sl_trace_parse("hand.trace", texts[i], strlen(texts[i]), &t));
+		assert_true(sl_torture(plan_again, &t) > 100);
+		sl_trace_finish(&t);
+	}
 }
 
 static void ops_of_no_length_do_not_turn_time_round(void **state)
@@ -199,6 +235,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_move_is_not_borne_a_second_time),
 		cmocka_unit_test(
 			what_recomputing_makes_feasible_does_not_fail_for_want_of_a_tier),
+		cmocka_unit_test(planning_to_recompute_survives_every_failed_allocation),
 		cmocka_unit_test(ops_of_no_length_do_not_turn_time_round),
 		cmocka_unit_test(times_without_end_stay_at_the_end_of_time),
 		cmocka_unit_test(any_trace_is_planned_soundly_or_infeasible),
