@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SHARE_STATE_H
+#define SL_SHARE_STATE_H
+
+#include "share/decision.h"
+#include "share/lane.h"
+#include "share/ledger.h"
+
+/*
+ * The jobs of one device: events go in, decisions come out. No clock, thread or socket:
+ * time is what the events say, and the same events give the same decisions. The daemon,
+ * `sluice sim` and the tests run this code; decision_check.h judges it.
+ *
+ * Order of jobs: those of age first, the longest of age leading; then priority, deadline
+ * (earliest first, none last), the policy's own key, arrival.
+ *
+ * Ageing: a job that has waited max_wait (A) comes of age. While a job of age waits,
+ * nobody but the first of them is admitted, and lanes give their turns to those of age
+ * first. So it gets its turn after at most A + R, where R is the service still owed, at
+ * the moment it came of age, to the jobs then resident and to those of age before it:
+ * later arrivals cannot delay it. Under policies that take turns each wait counts by
+ * itself, and a job of age leads until it has had A / 4 of service; under the others all
+ * waits count and it leads until it ends.
+ */
+
+/* A job policy: pure, deterministic, from any thread. NULL slots have a default. */
+struct sl_job_policy {
+	const char *name;
+	const char *source; /* key in docs/papers.md */
+	const char *summary;
+	bool eager; /* P is charged as soon as it fits; else at the first turn */
+	bool passes; /* a job that does not fit lets later ones pass */
+	bool turns; /* residents of a lane take turns until they end */
+	uint32_t lanes; /* at most so many unless told otherwise; 0: as many as fit */
+	/* Who goes first, < 0: a; usual_ns as in sl_job_remaining. NULL: arrival. */
+	int (*compare)(const struct sl_job *a, const struct sl_job *b, sl_ns usual_ns);
+	/* What a report adds to the job's level. NULL: nothing. */
+	int64_t (*charge)(const struct sl_step *report);
+	/* Part of a lane in virtual time, above 0; set if `turns`. */
+	double (*weight)(const struct sl_job *j);
+};
+
+struct sl_user_limit {
+	uint32_t user;
+	uint64_t bytes;
+};
+
+struct sl_share {
+	const struct sl_job_policy *policy;
+	struct sl_share_rules rules;
+	sl_ns now_ns;
+	struct sl_job **jobs; /* alive, ids ascending */
+	struct sl_job **order; /* scratch, as many */
+	size_t n, cap, order_cap;
+	uint64_t next_id; /* the least id that may arrive */
+	struct sl_lanes lanes;
+	struct sl_ledger ledger;
+	struct sl_user_limit *limits;
+	size_t n_limits, cap_limits;
+	uint64_t admitted; /* so far */
+	double ended_ns; /* service of the jobs that ended */
+	uint64_t ended;
+};
+
+/* rules->lanes 0: the policy's; policy name and total_waits are filled in. */
+void sl_share_init(struct sl_share *s, const struct sl_job_policy *policy,
+	const struct sl_share_rules *rules);
+void sl_share_finish(struct sl_share *s);
+
+/* An event. SL_E_INVALID for one that does not fit the state, SL_E_NOMEM_DEVICE for a
+ * resize there is no room for, SL_E_NOMEM; the state is as before then. */
+SL_NODISCARD sl_status sl_share_apply(struct sl_share *s, const struct sl_step *event);
+/* Appends the decisions that are due now, carried out. After SL_E_NOMEM those appended
+ * stand, and the call may be repeated. */
+SL_NODISCARD sl_status sl_share_decide(struct sl_share *s, struct sl_log *out);
+
+/* NULL if it is not alive. */
+struct sl_job *sl_share_find(const struct sl_share *s, uint32_t id);
+/* Whether the job that holds the lane should report at its next boundary, because another
+ * would be picked or the lane is to move. */
+bool sl_share_wants_boundary(const struct sl_share *s, uint32_t lane);
+/* When the next job comes of age; -1: none will. */
+sl_ns sl_share_next_age(const struct sl_share *s);
+/* Residents of a lane share it: virtual time under a policy of turns. */
+bool sl_share_is_fluid(const struct sl_share *s);
+/* The safety rule, the ledger, and that lanes hold their jobs; SL_E_NO with the breach.
+ */
+SL_NODISCARD sl_status sl_share_check(const struct sl_share *s);
+
+#endif
