@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "sluice/job.h"
 #include "sluice/memory.h"
 #include "sluice/session.h"
 
@@ -39,6 +40,9 @@ struct cli_args {
 	int64_t iterations;
 	bool own_compute, joint;
 	const char *duplex;
+	/* sim */
+	struct sl_sim_config sim;
+	const char *record, *decisions;
 };
 
 /* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */

@@ -28,6 +28,7 @@ static const char *error_at(size_t i, const char **help)
 static const struct listing listings[] = {
 	{"models", sl_model_at},
 	{"policies", sl_policy_name_at},
+	{"job-policies", sl_job_policy_name_at},
 	{"ops", sl_op_name_at},
 	{"devices", sl_device_name_at},
 	{"tiers", sl_tier_name_at},
@@ -48,7 +49,8 @@ static sl_status run(struct cli_args *args)
 		return SL_OK;
 	}
 	return SL_FAIL(SL_E_USAGE,
-		"there is no list of '%s'; there are models policies ops devices tiers "
+		"there is no list of '%s'; there are models policies job-policies ops "
+		"devices tiers "
 		"costs data errors",
 		args->operands[0]);
 }
@@ -57,7 +59,7 @@ static const struct cli_options *const groups[] = {&cli_output_options, NULL};
 
 const struct cli_command cli_command_list = {
 	.name = "list",
-	.operands = "models|policies|ops|devices|tiers|costs|data|errors",
+	.operands = "models|policies|job-policies|ops|devices|tiers|costs|data|errors",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",

@@ -277,6 +277,7 @@ sl_status cli_parse(
 	args->config.weight_decay = -1;
 	args->config.schedule.gamma = 0.1;
 	args->valid = -1;
+	args->sim.max_wait_s = SL_SIM_MAX_WAIT_S;
 	for (int i = 0; i < argc; i++) {
 		if (argv[i][0] == '-' && argv[i][1] != '\0') {
 			SL_TRY(parse_option(c, &i, argc, argv, args));
