@@ -50,6 +50,37 @@ SL_TARGET_CRC32C static uint32_t fast(uint32_t crc, const unsigned char *p, size
 	return crc;
 }
 
+#define LANES 4
+
+SL_TARGET_CRC32C static void fast_lanes(
+	const unsigned char *p, size_t block_len, uint32_t *sums)
+{
+	uint64_t wide[LANES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+	size_t whole = block_len & ~(size_t)7;
+
+	for (size_t at = 0; at < whole; at += 8) {
+		for (size_t k = 0; k < LANES; k++) {
+			uint64_t word;
+			memcpy(&word, p + k * block_len + at, 8);
+			wide[k] = SL_CRC32C_U64(wide[k], word);
+		}
+	}
+	for (size_t k = 0; k < LANES; k++)
+		sums[k] = ~fast(
+			(uint32_t)wide[k], p + k * block_len + whole, block_len - whole);
+}
+
+void sl_crc32c_blocks(const void *data, size_t block_len, size_t n, uint32_t *sums)
+{
+	const unsigned char *p = data;
+	size_t i = 0;
+
+	for (; SL_CPU_HAS_CRC32C() && i + LANES <= n; i += LANES)
+		fast_lanes(p + i * block_len, block_len, sums + i);
+	for (; i < n; i++)
+		sums[i] = sl_crc32c(0, p + i * block_len, block_len);
+}
+
 uint32_t sl_crc32c(uint32_t crc, const void *data, size_t len)
 {
 	if (SL_CPU_HAS_CRC32C())

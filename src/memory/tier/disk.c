@@ -47,32 +47,46 @@ struct sum_check {
 	bool bad;
 };
 
-static uint32_t block_sum(const uint8_t *data)
-{
-	uint32_t sum = sl_crc32c(0, data, BLOCK);
+#define SUMS 16 /* blocks at a time */
 
-	return sum == 0 ? 1 : sum;
+/* Checksums of n blocks, at most SUMS; 0 is kept for blocks never put. */
+static void block_sums(const uint8_t *data, size_t n, uint32_t *sums)
+{
+	sl_crc32c_blocks(data, BLOCK, n, sums);
+	for (size_t i = 0; i < n; i++)
+		sums[i] = sums[i] == 0 ? 1 : sums[i];
+}
+
+static size_t some_blocks(size_t n)
+{
+	return n < SUMS ? n : SUMS;
 }
 
 static void seal_piece(void *ctx, const uint8_t *data, size_t len, uint64_t offset)
 {
 	struct sum_check *c = ctx;
+	size_t n = len / BLOCK;
 
-	for (size_t i = 0; i < len; i += BLOCK)
-		c->d->sums[(offset + i) / BLOCK] = block_sum(data + i);
+	for (size_t i = 0; i < n; i += SUMS)
+		block_sums(data + i * BLOCK, some_blocks(n - i),
+			&c->d->sums[offset / BLOCK + i]);
 }
 
 static void check_piece(void *ctx, const uint8_t *data, size_t len, uint64_t offset)
 {
 	struct sum_check *c = ctx;
+	size_t n = len / BLOCK;
+	uint32_t is[SUMS] = {0};
 
-	for (size_t i = 0; i < len; i += BLOCK) {
-		uint32_t want = c->d->sums[(offset + i) / BLOCK];
+	for (size_t i = 0; i < n; i++) {
+		uint32_t want = c->d->sums[offset / BLOCK + i];
 
-		if (want == 0 || want == block_sum(data + i) || c->bad)
+		if (i % SUMS == 0)
+			block_sums(data + i * BLOCK, some_blocks(n - i), is);
+		if (want == 0 || want == is[i % SUMS] || c->bad)
 			continue;
 		c->bad = true;
-		c->bad_offset = offset + i;
+		c->bad_offset = offset + i * BLOCK;
 	}
 }
 

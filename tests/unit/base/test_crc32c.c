@@ -56,11 +56,30 @@ static void any_length_cut_and_offset_agree_with_the_twin(void **state)
 	}
 }
 
+static void blocks_side_by_side_agree_with_each_alone(void **state)
+{
+	struct sl_rng_key key = {.seed = 5};
+	unsigned char data[9 * 40];
+	uint32_t sums[9];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)sl_rng_u32(&key, i);
+	for (size_t len = 1; len <= 40; len++) {
+		for (size_t n = 0; n <= 9; n++) {
+			sl_crc32c_blocks(data, len, n, sums);
+			for (size_t k = 0; k < n; k++)
+				assert_int_equal(sums[k], bitwise(data + k * len, len));
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(the_published_answers_come_out),
 		SL_TEST(any_length_cut_and_offset_agree_with_the_twin),
+		SL_TEST(blocks_side_by_side_agree_with_each_alone),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
 }
