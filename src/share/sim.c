@@ -264,6 +264,7 @@ static void ask_boundaries(struct run *r)
 		sl_ns left;
 
 		if (!v->open || v->holder == SL_JOB_NONE ||
+			(v->members == 1 && r->s.policy->eager) ||
 			!sl_share_wants_boundary(&r->s, i))
 			continue;
 		j = sl_share_find(&r->s, v->holder);
