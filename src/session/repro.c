@@ -146,26 +146,6 @@ static sl_status sweep(struct repro *r, const struct paper *p, struct found *f)
 	return SL_OK;
 }
 
-/*
- * A job keeps its first plan where the second is not cheaper (session/replan.h): what the
- * first one, made with predicted times, reaches with the true ones counts for both.
- */
-static sl_status search_warm(struct sl_repro_job *j, uint32_t copies, double eor_limit,
-	uint32_t *level, struct sl_repro_point *out)
-{
-	struct sl_repro_point first;
-	uint32_t first_level;
-
-	SL_TRY(sl_repro_search(j, SL_REPRO_WARM, copies, eor_limit, level, out));
-	SL_TRY(sl_repro_search(
-		j, SL_REPRO_COLD, copies, eor_limit, &first_level, &first));
-	if (first.msr > out->msr) {
-		*out = first;
-		*level = first_level;
-	}
-	return SL_OK;
-}
-
 static sl_status copies_cell(struct repro *r, const struct paper *p, uint32_t copies,
 	bool cold, struct sl_repro_point *out, uint32_t *level)
 {
@@ -178,11 +158,8 @@ static sl_status copies_cell(struct repro *r, const struct paper *p, uint32_t co
 	row->paper_eor = figures->eor[copies - 1];
 	/* Warm and cold are asked for the same time, so that what is saved compares. */
 	row->eor_limit = p->warm.eor[copies - 1];
-	if (cold)
-		SL_TRY(sl_repro_search(
-			&r->jobs[0], SL_REPRO_COLD, copies, row->eor_limit, level, out));
-	else
-		SL_TRY(search_warm(&r->jobs[0], copies, row->eor_limit, level, out));
+	SL_TRY(sl_repro_search(&r->jobs[0], cold ? SL_REPRO_COLD : SL_REPRO_WARM, copies,
+		row->eor_limit, level, out));
 	row->msr = out->msr;
 	row->eor = out->eor;
 	return cold ? SL_OK : fill_greedy(&r->jobs[0], copies, row);
