@@ -196,4 +196,14 @@ bool sl_pool_accepts(const struct sl_node_info *n);
 void sl_pool_over_planes(
 	const struct sl_call *c, const struct sl_pool2d *p, sl_cpu_range_fn fn);
 
+/* The row of a pooling kernel. */
+#define SL_POOL_KERNEL(op_name, run_fn) \
+	const struct sl_kernel sl_kernel_vec_##op_name = { \
+		.name = "vec_" #op_name, \
+		.op = #op_name, \
+		.rank = 10, \
+		.accepts = sl_pool_accepts, \
+		.run = run_fn, \
+	};
+
 #endif

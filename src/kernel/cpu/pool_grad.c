@@ -278,13 +278,5 @@ static sl_status avg_dx_run(const struct sl_call *c)
 	return run(c, false);
 }
 
-#define KERNEL(op_name, run_fn) \
-	const struct sl_kernel sl_kernel_vec_##op_name = { \
-		.name = "vec_" #op_name, \
-		.op = #op_name, \
-		.rank = 10, \
-		.accepts = sl_pool_accepts, \
-		.run = run_fn, \
-	};
-KERNEL(max_pool2d_dx, max_dx_run)
-KERNEL(avg_pool2d_dx, avg_dx_run)
+SL_POOL_KERNEL(max_pool2d_dx, max_dx_run)
+SL_POOL_KERNEL(avg_pool2d_dx, avg_dx_run)

@@ -8,7 +8,9 @@
  * passive one; copies out take the earliest gap of their channel and copies in the
  * latest; a copy below that is still current makes the second eviction free; parameters
  * and optimizer states may be away over the boundary; recomputation is chosen by bytes
- * won per second; swapping on demand (belady) is the safety net.
+ * won per second; swapping on demand (belady) is the safety net. Belady's plan and
+ * capuchin's are candidates, too: where little is to move they are sometimes a percent
+ * ahead of the search. Comparisons with them are of the search alone (option simple=0).
  *
  * Departures, because they leave value on the table there (option published=1 is the
  * paper's greedy as it was, tensile_published.c):
@@ -278,7 +280,7 @@ out:
 	return st == SL_E_INFEASIBLE && s->found ? SL_OK : st;
 }
 
-enum option { PUBLISHED, EFFORT, CROSS, REDO };
+enum option { PUBLISHED, EFFORT, CROSS, REDO, SIMPLE };
 
 static const struct sl_policy_option options[] = {
 	[PUBLISHED] = {"published", 0, 1, 0, "1: the paper's greedy as it was"},
@@ -286,6 +288,8 @@ static const struct sl_policy_option options[] = {
 	[CROSS] = {"cross", 0, 1, 1,
 		"0: nothing is away over the boundary, but by the net"},
 	[REDO] = {"redo", 0, 1, 1, "0: nothing is recomputed"},
+	[SIMPLE] = {"simple", 0, 1, 1,
+		"0: belady and capuchin give no candidates, only the net"},
 	{0},
 };
 
@@ -304,6 +308,7 @@ static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *
 {
 	struct search s = {0};
 	sl_status st = SL_OK;
+	bool simple;
 
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
 	s.cross = option[CROSS];
@@ -312,10 +317,10 @@ static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *
 		SL_TRY_OUT(search(&s));
 	if (!s.found) /* what is found quickly is found in any case */
 		SL_TRY_OUT(search_quickly(&s));
-	/* Where little is to move, the simple rules are sometimes a percent ahead. */
-	if (option[EFFORT] > 0 && s.redo && s.point_ns > s.total_ns)
+	simple = option[EFFORT] > 0 && option[SIMPLE];
+	if (simple && s.redo && s.point_ns > s.total_ns)
 		SL_TRY_OUT(offer_simple(&s, &sl_mem_policy_capuchin));
-	if (!s.found || option[EFFORT] > 0)
+	if (simple || !s.found)
 		SL_TRY_OUT(offer_simple(&s, &sl_mem_policy_belady));
 	if (!s.found)
 		goto out;

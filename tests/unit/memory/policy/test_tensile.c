@@ -106,7 +106,7 @@ static void it_is_never_slower_than_swapping_on_demand(void **state)
 		for (uint64_t i = 0; i < 5; i++) {
 			uint64_t budget = least + (peak - least) * i / 5, ours;
 
-			ours = apply(&g.t, "tensile", budget, &p);
+			ours = apply(&g.t, "tensile:simple=0", budget, &p);
 			sl_plan_finish(&p);
 			for (size_t k = 0; k < SL_COUNT(others); k++) {
 				assert_true(ours <= apply(&g.t, others[k], budget, &p));
