@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SHARE_BATCH_H
+#define SL_SHARE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "sluice/status.h"
+
+/*
+ * When a service starts its next batch: as late as the objectives of its requests allow,
+ * so that a batch is as full as can be and the device is free for others meanwhile. Pure:
+ * time is what the caller says.
+ *
+ * A request that came at `at` with objective `within` is due at at + within. A batch
+ * takes about `run`, and its turn comes about `wait` after it is asked for; both follow
+ * what was measured, upwards at once and downwards by an eighth.
+ */
+struct sl_batch_request {
+	uint64_t id;
+	sl_ns at_ns, due_ns;
+};
+
+struct sl_batcher {
+	struct sl_batch_request
+		*queue; /* by due, earliest first; equal: in order of arrival
+			 */
+	size_t n, cap;
+	uint32_t most; /* samples of a batch */
+	sl_ns run_ns, wait_ns;
+};
+
+#define SL_BATCH_QUEUE 4096u /* requests that wait at a time */
+
+void sl_batcher_init(struct sl_batcher *b, uint32_t most, sl_ns run_ns);
+void sl_batcher_finish(struct sl_batcher *b);
+/* SL_E_BUSY when SL_BATCH_QUEUE requests wait, SL_E_NOMEM. */
+SL_NODISCARD sl_status sl_batcher_add(
+	struct sl_batcher *b, const struct sl_batch_request *r);
+/* When to ask for the turn: now or earlier if a batch is full or an objective would be
+ * missed; -1: nothing waits. */
+sl_ns sl_batcher_start(const struct sl_batcher *b, sl_ns now_ns);
+/* Takes the most urgent requests, at most b->most; returns how many. */
+size_t sl_batcher_take(struct sl_batcher *b, struct sl_batch_request *out);
+/* What the last batch took. */
+void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns, sl_ns wait_ns);
+
+#endif
