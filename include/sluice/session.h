@@ -150,6 +150,20 @@ struct sl_prediction {
  * `each` ends it and is returned. */
 SL_NODISCARD sl_status sl_session_infer(struct sl_session *s, void *ctx,
 	sl_status (*each)(void *ctx, const struct sl_prediction *p));
+/* What a session that was opened with infer_only is asked and answers. */
+struct sl_predict_info {
+	size_t sample_bytes; /* of one x: f32, or i32 tokens */
+	size_t outputs; /* logits of a sample; of a text those of its last position */
+	int64_t batch; /* samples that run at once */
+	bool tokens;
+};
+SL_NODISCARD sl_status sl_session_predict_info(
+	const struct sl_session *s, struct sl_predict_info *out);
+/* Runs n <= batch samples that the caller hands in: x is n samples one behind the other,
+ * out is [n, outputs]. SL_E_INVALID for another n or for tokens outside the vocabulary.
+ */
+SL_NODISCARD sl_status sl_session_predict(
+	struct sl_session *s, const void *x, int64_t n, float *out);
 void sl_session_close(struct sl_session *s); /* NULL is fine */
 
 /* Elements over all parameters of the model. */

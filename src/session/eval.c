@@ -128,7 +128,7 @@ static sl_status predict_batch(struct sl_session *s, void *ctx)
 	return SL_OK;
 }
 
-static sl_status alloc_logits(struct sl_session *s)
+sl_status sl_session_want_logits(struct sl_session *s)
 {
 	const struct sl_graph *g = s->eval_template;
 	const struct sl_shape *shape =
@@ -136,6 +136,8 @@ static sl_status alloc_logits(struct sl_session *s)
 	size_t classes = (size_t)shape->dim[shape->rank - 1];
 	size_t rows = (size_t)(s->instances[SL_EVAL].batch * labels_per_sample(s));
 
+	if (s->io.logits != NULL)
+		return SL_OK;
 	s->io.logits = sl_calloc(rows * classes, sizeof(*s->io.logits));
 	if (s->io.logits == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the logits of a batch");
@@ -149,7 +151,6 @@ sl_status sl_session_infer(struct sl_session *s, void *ctx,
 	struct prediction_sink sink = {.ctx = ctx, .each = each};
 
 	SL_TRY(sl_session_ready(s, SL_EVAL));
-	if (s->io.logits == NULL)
-		SL_TRY(alloc_logits(s));
+	SL_TRY(sl_session_want_logits(s));
 	return each_batch(s, predict_batch, &sink);
 }

@@ -33,6 +33,8 @@ struct sl_step_io {
 	struct sl_data_request request, next; /* whole batch */
 	bool has_next;
 	int64_t *labels; /* of the part fed last */
+	const void *given; /* samples that were handed in: fed instead of data */
+	size_t given_bytes; /* of all; what is missing in a batch is zero */
 	double loss, correct;
 	bool want_logits;
 	float *logits; /* [batch, last dim], when wanted */
@@ -74,6 +76,9 @@ void sl_session_note(const struct sl_session *s, const char *fmt, ...) SL_PRINTF
 
 /* One run of an instance over s->io.request, with feeding and fetching (step.c). */
 SL_NODISCARD sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id);
+
+/* Room for a batch's logits, which runs then fetch. */
+SL_NODISCARD sl_status sl_session_want_logits(struct sl_session *s);
 
 /* Steps of an epoch, and of the whole run (schedule of config.steps or config.epochs). */
 int64_t sl_session_epoch_steps(const struct sl_session *s);

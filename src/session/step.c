@@ -34,6 +34,19 @@ static bool next_request(
 	return io->has_next;
 }
 
+/* Samples of the caller; the rest of the batch is zero. */
+static void feed_given(
+	const struct sl_step_io *io, uint32_t part, void *data, size_t bytes)
+{
+	size_t sample = bytes / (size_t)part_size(io->instance, part);
+	size_t first = sample * (size_t)sl_instance_part_begin(io->instance, part);
+	size_t left = io->given_bytes > first ? io->given_bytes - first : 0;
+
+	left = left < bytes ? left : bytes;
+	memcpy(data, (const char *)io->given + first, left);
+	memset((char *)data + left, 0, bytes - left);
+}
+
 /* "x" reads features and labels together; labels wait on the host until "y" asks for
  * them. */
 static sl_status feed_x(struct sl_session *s, uint32_t part, void *data)
@@ -50,6 +63,10 @@ static sl_status feed(void *ctx, const char *name, uint32_t part, void *data,
 {
 	struct sl_session *s = ctx;
 
+	if (strcmp(name, "x") == 0 && s->io.given != NULL) {
+		feed_given(&s->io, part, data, sl_type_bytes(type));
+		return SL_OK;
+	}
 	if (strcmp(name, "x") == 0)
 		return feed_x(s, part, data);
 	if (strcmp(name, "y") == 0) {

@@ -44,7 +44,7 @@ sl_ns sl_batcher_start(const struct sl_batcher *b, sl_ns now_ns)
 		return -1;
 	if (b->n >= b->most)
 		return now_ns;
-	latest = b->queue[0].due_ns - b->run_ns - b->wait_ns;
+	latest = b->queue[0].due_ns - b->run_ns;
 	return latest > now_ns ? latest : now_ns;
 }
 
@@ -61,13 +61,7 @@ size_t sl_batcher_take(struct sl_batcher *b, struct sl_batch_request *out)
 }
 
 /* Up at once, down by an eighth: an objective is missed by hoping, not by caution. */
-static sl_ns follow(sl_ns known, sl_ns seen)
+void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns)
 {
-	return seen >= known ? seen : known - (known - seen) / 8;
-}
-
-void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns, sl_ns wait_ns)
-{
-	b->run_ns = follow(b->run_ns, run_ns);
-	b->wait_ns = follow(b->wait_ns, wait_ns);
+	b->run_ns = run_ns >= b->run_ns ? run_ns : b->run_ns - (b->run_ns - run_ns) / 8;
 }

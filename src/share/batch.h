@@ -14,8 +14,8 @@
  * time is what the caller says.
  *
  * A request that came at `at` with objective `within` is due at at + within. A batch
- * takes about `run`, and its turn comes about `wait` after it is asked for; both follow
- * what was measured, upwards at once and downwards by an eighth.
+ * takes about `run`, waiting for its turn included; this follows what was measured,
+ * upwards at once and downwards by an eighth.
  */
 struct sl_batch_request {
 	uint64_t id;
@@ -28,7 +28,7 @@ struct sl_batcher {
 			 */
 	size_t n, cap;
 	uint32_t most; /* samples of a batch */
-	sl_ns run_ns, wait_ns;
+	sl_ns run_ns;
 };
 
 #define SL_BATCH_QUEUE 4096u /* requests that wait at a time */
@@ -43,7 +43,7 @@ SL_NODISCARD sl_status sl_batcher_add(
 sl_ns sl_batcher_start(const struct sl_batcher *b, sl_ns now_ns);
 /* Takes the most urgent requests, at most b->most; returns how many. */
 size_t sl_batcher_take(struct sl_batcher *b, struct sl_batch_request *out);
-/* What the last batch took. */
-void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns, sl_ns wait_ns);
+/* What the last batch took, from asking for the turn to its end. */
+void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns);
 
 #endif

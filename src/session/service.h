@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SESSION_SERVICE_H
+#define SL_SESSION_SERVICE_H
+
+#include "base/clock.h"
+#include "sluice/session.h"
+
+/*
+ * Requests for a model, answered in batches under a latency objective (share/batch.h).
+ *
+ *   thread    does
+ *   any       sl_service_push: a request is copied in
+ *   session   sl_service_run: waits, runs batches, answers
+ *
+ * Between batches, when nothing waits, the turn is given away.
+ */
+struct sl_service;
+
+struct sl_service_answer {
+	uint64_t id;
+	sl_status status;
+	sl_ns waited_ns, ran_ns; /* until the batch began; its run, the wait for the turn
+				    included */
+	uint32_t batch; /* requests that ran together */
+	const float *outputs; /* NULL after a failure */
+	size_t count;
+};
+
+struct sl_service_opts {
+	void *ctx;
+	/* On the thread that pushed (a request that is refused) or the session's; what it
+	 * is given lives for the call. */
+	void (*answer)(void *ctx, const struct sl_service_answer *a);
+	void (*idle)(void *ctx); /* nothing waits; NULL: not told */
+	sl_ns within_ns; /* objective of requests that name none */
+	const volatile sig_atomic_t *stop; /* NULL: never */
+};
+
+struct sl_service_stats {
+	uint64_t requests, refused, batches;
+	uint64_t late; /* answered after their objective */
+	sl_ns longest_ns; /* from coming to the answer */
+};
+
+SL_NODISCARD sl_status sl_service_create(struct sl_session *s,
+	const struct sl_service_opts *opts, struct sl_service **out);
+/* What still waits is answered with SL_E_LOST. */
+void sl_service_destroy(struct sl_service *v);
+/* One sample; age: how long ago it came; within 0: the usual objective. A refusal is
+ * answered. */
+void sl_service_push(struct sl_service *v, uint64_t id, sl_ns age_ns, sl_ns within_ns,
+	const void *sample, size_t bytes);
+/* Until stop (SL_OK) or a failure of the session. */
+SL_NODISCARD sl_status sl_service_run(struct sl_service *v);
+void sl_service_stats(struct sl_service *v, struct sl_service_stats *out);
+
+#endif
