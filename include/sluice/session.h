@@ -68,6 +68,29 @@ struct sl_session_config {
 	const char *record_path; /* trace text of the training step; NULL: none */
 	const volatile sig_atomic_t *stop; /* nonzero: end after the current step; NULL:
 					      never */
+
+	/* One job among others: memory and turns come from the daemon (sluiced). The
+	 * fields below mean nothing without it. */
+	bool shared;
+	const char *socket; /* NULL: SLUICE_SOCKET, else the usual place */
+	const char *job_name; /* NULL: the model */
+	int32_t priority; /* lower is more important; 0: SL_JOB_USUAL_PRIORITY */
+	double deadline_s; /* wanted end, from now on; 0: none */
+	double allow_slowdown; /* of a step, for being admitted with less memory: 0.2
+				  is a fifth */
+	double daemon_timeout_s; /* waits so long for a daemon that is gone; 0: 60 */
+};
+
+#define SL_JOB_USUAL_PRIORITY 20
+
+/* What sharing cost a job so far. */
+struct sl_shared_stats {
+	double waited_ms; /* to be admitted and for turns */
+	uint64_t turns; /* iterations on the shared device */
+	uint64_t switches; /* turns given away */
+	uint64_t parked; /* times that it was copied away and brought back */
+	uint32_t lane;
+	uint32_t row; /* of its menu of plans: 0 is the fastest */
 };
 
 struct sl_step_report {
@@ -85,6 +108,8 @@ struct sl_step_report {
 	uint64_t swap_out_bytes, swap_in_bytes, recompute_ops; /* of this step */
 	uint64_t replans; /* plans made after the first one, so far */
 	bool text;
+	bool is_shared;
+	double waited_ms; /* for turns, before this step; not in iter_ms */
 };
 
 struct sl_eval_report {
@@ -118,6 +143,8 @@ struct sl_summary {
 			    declaration */
 	struct sl_eval_report eval;
 	bool evaluated;
+	bool is_shared;
+	struct sl_shared_stats shared; /* if it is */
 };
 
 /* Opens the data and seals the graphs. SL_E_USAGE for what the config says
@@ -126,7 +153,8 @@ SL_NODISCARD sl_status sl_session_open(
 	const struct sl_session_config *config, struct sl_session **out);
 /* Plans, takes memory, initialises or resumes. events are copied; NULL: none.
  * SL_E_INFEASIBLE names B* and the binding op, SL_E_NOMEM_DEVICE a budget that the
- * machine has not, SL_E_FORMAT a checkpoint or plan that is damaged. */
+ * machine has not, SL_E_FORMAT a checkpoint or plan that is damaged. A shared session is
+ * admitted here: it waits for as long as it takes; SL_E_LOST without a daemon. */
 SL_NODISCARD sl_status sl_session_prepare(
 	struct sl_session *s, const struct sl_session_events *events);
 /* SL_E_INTERRUPTED after a stop (checkpoint written if asked for and a step was done; the

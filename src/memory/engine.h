@@ -86,6 +86,9 @@ SL_NODISCARD sl_status sl_engine_before(struct sl_engine *e, uint32_t op);
 SL_NODISCARD sl_status sl_engine_after(struct sl_engine *e, uint32_t op);
 /* End of the iteration: waits for copies, checks that the end equals the plan's start. */
 SL_NODISCARD sl_status sl_engine_end_step(struct sl_engine *e);
+/* Between steps: no copy is under way when it returns. Before the arena is somebody
+ * else's for a while. */
+SL_NODISCARD sl_status sl_engine_settle(struct sl_engine *e);
 
 /* Device offset of each value now, SL_NO_OFFSET if not resident; valid until the next
  * adopt. */

@@ -402,3 +402,10 @@ sl_status sl_engine_end_step(struct sl_engine *e)
 	sl_event_emit(e->opts.events, SL_EV_STEP, 0, 0);
 	return SL_OK;
 }
+
+sl_status sl_engine_settle(struct sl_engine *e)
+{
+	if (e->in_step)
+		return SL_FAIL(SL_E_INVALID, "copies settle only between steps");
+	return sl_engine_wait_all(e);
+}

@@ -41,7 +41,7 @@ static sl_status each_batch(struct sl_session *s, batch_fn fn, void *ctx)
 		s->io.has_next = false;
 		SL_TRY(sl_session_run(s, left < batch ? SL_EVAL_TAIL : SL_EVAL));
 		SL_TRY(fn(s, ctx));
-		if (s->config.stop != NULL && *s->config.stop != 0)
+		if (sl_session_stopped(s))
 			return SL_OK;
 	}
 	return SL_OK;

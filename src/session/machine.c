@@ -71,7 +71,7 @@ sl_status sl_machine_describe(struct sl_machine *m,
 	SL_TRY(sl_machine_costs(m, config));
 	m->disk_folder = sl_machine_disk_folder(config);
 	m->n_tiers = 0;
-	if (config->budget_bytes == 0)
+	if (config->budget_bytes == 0 && !m->shares)
 		return SL_OK;
 	if (config->host_bytes > 0)
 		add_tier(m, "host", config->host_bytes);
@@ -203,13 +203,20 @@ out:
 
 /* Training need not wait for the best plan of many ops: the second one, made beside the
  * first steps with their measured times, has all effort. */
+bool sl_machine_plans_quickly(
+	const struct sl_session_config *config, const struct sl_instance *x)
+{
+	return x->training && x->trace.n_ops >= MANY_OPS &&
+	       sl_machine_plans_again(config);
+}
+
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
 {
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 	struct sl_policy_choice policy;
 
 	SL_TRY(sl_policy_parse(sl_machine_policy(config), &policy));
-	if (x->training && x->trace.n_ops >= MANY_OPS && sl_machine_plans_again(config))
+	if (sl_machine_plans_quickly(config, x))
 		policy = sl_policy_quick(&policy);
 	SL_TRY(sl_policy_apply(&policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
@@ -276,6 +283,16 @@ static sl_status open_device(struct sl_machine *m, const struct sl_session_confi
 	return strcmp(name, "sim") == 0 ? sl_virtual_create(&m->virtual) : SL_OK;
 }
 
+static sl_status take_arena(struct sl_machine *m)
+{
+	if (m->given.base == NULL)
+		return sl_device_arena_create(m->device, m->arena_bytes, &m->arena);
+	SL_BUG(m->given.bytes < m->planned_peak);
+	m->arena = m->given;
+	m->arena_bytes = m->given.bytes;
+	return SL_OK;
+}
+
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
 	int width = config->threads > 0 ? config->threads : sl_machine_cores();
@@ -287,7 +304,7 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));
 	SL_TRY(open_tiers(m));
 	SL_TRY(open_device(m, config));
-	SL_TRY(sl_device_arena_create(m->device, m->arena_bytes, &m->arena));
+	SL_TRY(take_arena(m));
 	return sl_engine_create(
 		&(struct sl_engine_opts){
 			.arena = m->arena.base,
@@ -322,6 +339,7 @@ static sl_status before(void *ctx, uint32_t op)
 {
 	const struct sl_machine *m = ctx;
 
+	SL_TRY(sl_machine_look(m));
 	SL_TRY(sl_engine_before(m->engine, op));
 	if (m->virtual != NULL)
 		sl_virtual_op(m->virtual, op);
@@ -376,7 +394,7 @@ void sl_machine_finish(struct sl_machine *m)
 	sl_virtual_destroy(m->virtual);
 	for (uint32_t i = 0; i < m->n_tiers; i++)
 		sl_tier_destroy(m->tiers[i]);
-	if (m->device != NULL)
+	if (m->device != NULL && m->given.base == NULL)
 		sl_device_arena_destroy(m->device, &m->arena);
 	sl_device_destroy(m->device);
 	sl_event_ring_destroy(m->events);

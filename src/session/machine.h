@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "device/device.h"
 #include "exec/exec.h"
+#include "exec/gate.h"
 #include "memory/engine.h"
 #include "session/instance.h"
 #include "session/replan.h"
@@ -41,6 +42,14 @@ struct sl_machine {
 	void *replan_hook_ctx;
 	double plan_ms;
 	char policy[32];
+	/* Of a job among others (host.h). */
+	bool shares; /* lower tiers are there also without a budget */
+	const struct sl_gate *gate; /* NULL: the device is its own */
+	struct sl_device_arena given; /* the arena; no base: it has one of its own */
+	uint64_t most_p_bytes; /* that a plan may leave at the boundary; 0: all */
+	bool in_turn;
+	sl_ns turn_began;
+	sl_ns waited_ns; /* for turns, in all */
 };
 
 /* The cost book of the configuration, else of SLUICE_COSTS, else the default one; the
@@ -65,7 +74,10 @@ SL_NODISCARD sl_status sl_machine_stored_budget(const char *path, uint64_t *out)
 /* Trace and plan of an instance under the budget. */
 SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
 	const struct sl_session_config *config, struct sl_instance *x);
-/* Takes the memory that the plans need. */
+/* Whether its first plan is a quick one. */
+bool sl_machine_plans_quickly(
+	const struct sl_session_config *config, const struct sl_instance *x);
+/* Takes the memory that the plans need, or what is given. */
 SL_NODISCARD sl_status sl_machine_start(
 	struct sl_machine *m, const struct sl_session_config *config);
 /* The policy of the configuration, or the default one. */
@@ -85,9 +97,16 @@ void sl_machine_measured(struct sl_machine *m);
 uint64_t sl_machine_predicted_ns(const struct sl_machine *m);
 /* Plans made since the start. */
 uint64_t sl_machine_replans(const struct sl_machine *m);
-/* Makes an instance's plan the engine's. */
+/* Makes an instance's plan the engine's. In a turn, but for the first one. */
 SL_NODISCARD sl_status sl_machine_adopt(
 	struct sl_machine *m, const struct sl_instance *x);
+/* Waits for the turn and gives it away, if there is a gate (turn.c). */
+SL_NODISCARD sl_status sl_machine_enter(struct sl_machine *m);
+SL_NODISCARD sl_status sl_machine_leave(struct sl_machine *m);
+/* Before long work outside of turns. */
+SL_NODISCARD sl_status sl_machine_idle(struct sl_machine *m);
+/* SL_E_LOST once the memory was taken away. */
+SL_NODISCARD sl_status sl_machine_look(const struct sl_machine *m);
 /* Runs the adopted instance once. */
 SL_NODISCARD sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run);
 /* The engine's; in virtual time the stall is virtual. */

@@ -53,7 +53,8 @@ static sl_status plan_again(struct sl_replan *r, struct sl_plan *next)
 	SL_TRY(sl_policy_apply(&r->opts.policy, &r->timed, r->opts.budget, next));
 	SL_TRY(sl_plan_price(&r->timed, r->plan, &now));
 	SL_TRY(sl_plan_price(&r->timed, next, &then));
-	r->cheaper = then.iter_ns < now.iter_ns;
+	r->cheaper = then.iter_ns < now.iter_ns &&
+		     (r->opts.most_p_bytes == 0 || next->p_bytes <= r->opts.most_p_bytes);
 	r->price_ns = r->cheaper ? then.iter_ns : now.iter_ns;
 	return SL_OK;
 }

@@ -29,6 +29,7 @@ struct sl_replan_opts {
 	const struct sl_plan *plan; /* in force at first */
 	struct sl_policy_choice policy;
 	uint64_t budget; /* of each plan */
+	uint64_t most_p_bytes; /* that it may leave at the boundary; 0: all */
 	double limit; /* of drift; 0: SL_DRIFT_DEFAULT */
 	/* planning takes at most one part in so many of the time, whatever drifts */
 	uint32_t share;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "session/host.h"
 #include "session/optimizer.h"
 #include "session/session_int.h"
 
@@ -227,6 +228,7 @@ static sl_status plan_instances(struct sl_session *s)
 {
 	uint64_t peak = 0, one;
 
+	s->machine.shares = s->host != NULL;
 	for (int id = 0; id < SL_INSTANCE_COUNT; id++) {
 		if (!sl_instance_is_built(&s->instances[id]))
 			continue;
@@ -291,7 +293,8 @@ static void note_choices(const struct sl_session *s)
 
 bool sl_session_stopped(const struct sl_session *s)
 {
-	return s->config.stop != NULL && *s->config.stop != 0;
+	return (s->config.stop != NULL && *s->config.stop != 0) ||
+	       (s->host != NULL && s->host->stopped(s->host->gate.ctx));
 }
 
 static sl_status go_on(const struct sl_session *s)
@@ -316,6 +319,7 @@ sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_event
 	SL_TRY(plan_instances(s));
 	SL_TRY(go_on(s));
 	SL_TRY(record_trace(s));
+	SL_TRY(sl_session_join(s));
 	SL_TRY(sl_machine_start(&s->machine, &s->config));
 	if (!s->config.infer_only)
 		SL_TRY(sl_machine_watch(
@@ -325,8 +329,10 @@ sl_status sl_session_prepare(struct sl_session *s, const struct sl_session_event
 			sl_session_note(s, "%s", s->machine.tiers[i]->warning);
 	SL_TRY(sl_machine_adopt(&s->machine, &s->instances[first]));
 	if (s->config.resume_path != NULL)
-		return sl_session_resume(s, s->config.resume_path);
-	return sl_session_init_state(s);
+		SL_TRY(sl_session_resume(s, s->config.resume_path));
+	else
+		SL_TRY(sl_session_init_state(s));
+	return s->host != NULL ? s->host->ready(s->host->gate.ctx) : SL_OK;
 }
 
 void sl_session_close(struct sl_session *s)

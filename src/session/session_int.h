@@ -41,8 +41,12 @@ struct sl_step_io {
 	size_t logits_count;
 };
 
+struct sl_host; /* host.h */
+
 struct sl_session {
 	struct sl_session_config config;
+	const struct sl_host *host; /* NULL: the device is its own */
+	struct sl_shared *shared; /* the host, if it is the daemon (shared.h) */
 	struct sl_model_config model;
 	struct sl_graph *train_template, *eval_template;
 	struct sl_data *data;
@@ -55,6 +59,7 @@ struct sl_session {
 	struct sl_session_events events;
 	struct sl_step_io io;
 	struct sl_engine_stats before; /* the training step */
+	sl_ns waited_before; /* it, for turns */
 	int64_t step; /* done so far, over the life of the model */
 	int64_t saved_step; /* of the last checkpoint of this run; 0: none */
 	/* of this run, of every iter_stride-th step; predicted: by the plan it ran under

@@ -121,9 +121,11 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	SL_TRY(sl_session_ready(s, id));
 	s->io.instance = &s->instances[id];
 	s->io.loss = s->io.correct = 0;
+	SL_TRY(sl_machine_enter(&s->machine));
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
 	SL_TRY(sl_machine_renew(&s->machine));
-	return sl_machine_step(&s->machine, &run);
+	SL_TRY(sl_machine_step(&s->machine, &run));
+	return sl_machine_leave(&s->machine);
 }
 
 void sl_session_note(const struct sl_session *s, const char *fmt, ...)

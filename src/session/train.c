@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "session/session_int.h"
+#include "session/host.h"
 
 #define MAX_ITERS ((size_t)1 << 16)
 #define STEPS_MAX ((int64_t)1 << 62)
@@ -121,6 +121,8 @@ static void report(struct sl_session *s, double ms)
 	r.swap_in_bytes = stats.swap_in_bytes - before.swap_in_bytes;
 	r.recompute_ops = stats.recompute_ops - before.recompute_ops;
 	r.replans = sl_machine_replans(&s->machine);
+	r.is_shared = s->host != NULL;
+	r.waited_ms = (double)(s->machine.waited_ns - s->waited_before) / 1e6;
 	if (s->events.step == NULL)
 		return;
 	s->events.step(s->events.ctx, &r);
@@ -145,7 +147,10 @@ static double step_ms(const struct sl_session *s, sl_ns begin)
 {
 	if (s->machine.virtual != NULL)
 		return (double)s->machine.virtual->account.step_ns / 1e6;
-	return (double)(sl_clock_now() - begin) / 1e6;
+	/* Waiting for a turn is no pace of the step. */
+	return (double)(sl_clock_now() - begin -
+			(s->machine.waited_ns - s->waited_before)) /
+	       1e6;
 }
 
 static sl_status one_step(struct sl_session *s)
@@ -161,6 +166,7 @@ static sl_status one_step(struct sl_session *s)
 	id = s->io.request.count == full_batch(s) ? SL_TRAIN : SL_TRAIN_TAIL;
 	SL_TRY(sl_session_ready(s, id));
 	sl_machine_stats(&s->machine, &s->before);
+	s->waited_before = s->machine.waited_ns;
 	SL_TRY(sl_session_run(s, id));
 	SL_TRY(check_loss(s));
 	ms = step_ms(s, begin);
@@ -174,6 +180,7 @@ static sl_status save(struct sl_session *s)
 {
 	if (s->config.save_path == NULL || s->saved_step == s->step)
 		return SL_OK;
+	SL_TRY(sl_machine_idle(&s->machine));
 	SL_TRY(sl_session_save(s, s->config.save_path));
 	s->saved_step = s->step;
 	return SL_OK;
@@ -244,6 +251,10 @@ static sl_status summarize(struct sl_session *s, struct sl_summary *out)
 	out->predicted_iter_ms = median_ms(s->predicted_ms, s->n_iters);
 	out->plan_ms = s->machine.plan_ms;
 	memcpy(out->policy, s->machine.policy, sizeof(out->policy));
+	out->is_shared = s->host != NULL;
+	if (s->host != NULL)
+		s->host->stats(s->host->gate.ctx, &out->shared);
+	SL_TRY(sl_machine_idle(&s->machine));
 	return sl_session_digest(s, out->digest);
 }
 
@@ -265,6 +276,7 @@ static sl_status interrupted(struct sl_session *s, int64_t first, struct sl_summ
 sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 {
 	int64_t total = sl_session_total_steps(s), first = s->step;
+	sl_status st;
 
 	*out = (struct sl_summary){.loss_first = (double)NAN, .loss_last = (double)NAN};
 	if (s->step >= total)
@@ -275,7 +287,10 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 	while (s->step < total) {
 		if (sl_session_stopped(s))
 			return interrupted(s, first, out);
-		SL_TRY(one_step(s));
+		st = one_step(s);
+		if (st == SL_E_INTERRUPTED) /* while it waited for its turn */
+			return interrupted(s, first, out);
+		SL_TRY(st);
 		out->loss_last = s->io.loss;
 		if (s->step == first + 1)
 			out->loss_first = s->io.loss;

@@ -21,6 +21,7 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 		.trace = &x->trace,
 		.plan = &x->plan,
 		.budget = m->arena_bytes,
+		.most_p_bytes = m->most_p_bytes,
 		.limit = config->replan_drift,
 		.share = 10,
 		.hook = m->replan_hook,
