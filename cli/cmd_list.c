@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sluice/client.h"
 #include "sluice/data.h"
 #include "sluice/model.h"
 #include "sluice/ops.h"
@@ -34,6 +35,7 @@ static const struct listing listings[] = {
 	{"tiers", sl_tier_name_at},
 	{"costs", sl_costs_name_at},
 	{"data", sl_data_kind_at},
+	{"messages", sl_message_name_at},
 	{"errors", error_at},
 };
 
@@ -50,8 +52,7 @@ static sl_status run(struct cli_args *args)
 	}
 	return SL_FAIL(SL_E_USAGE,
 		"there is no list of '%s'; there are models policies job-policies ops "
-		"devices tiers "
-		"costs data errors",
+		"devices tiers costs data messages errors",
 		args->operands[0]);
 }
 
@@ -59,7 +60,8 @@ static const struct cli_options *const groups[] = {&cli_output_options, NULL};
 
 const struct cli_command cli_command_list = {
 	.name = "list",
-	.operands = "models|policies|job-policies|ops|devices|tiers|costs|data|errors",
+	.operands = "models|policies|job-policies|ops|devices|tiers|costs|data|messages|"
+		    "errors",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",
