@@ -99,6 +99,9 @@ SL_NODISCARD sl_status sl_prefetch_create(struct sl_data *d, struct sl_prefetch 
 SL_NODISCARD sl_status sl_prefetch_batch(struct sl_prefetch *p,
 	const struct sl_data_request *r, const struct sl_data_request *next, void *x,
 	int64_t *y);
+/* Whether a batch is being read ahead now, and waiting until none is. */
+bool sl_prefetch_is_busy(struct sl_prefetch *p);
+void sl_prefetch_wait(struct sl_prefetch *p);
 void sl_prefetch_destroy(
 	struct sl_prefetch *p); /* waits for its thread; the set stays open */
 

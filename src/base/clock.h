@@ -8,5 +8,6 @@
 typedef int64_t sl_ns;
 
 sl_ns sl_clock_now(void); /* monotonic */
+void sl_clock_sleep(sl_ns dur_ns); /* at least so long, signals or not */
 
 #endif

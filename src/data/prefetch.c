@@ -161,3 +161,21 @@ sl_status sl_prefetch_batch(struct sl_prefetch *p, const struct sl_data_request 
 	begin(p, next);
 	return SL_OK;
 }
+
+bool sl_prefetch_is_busy(struct sl_prefetch *p)
+{
+	bool busy;
+
+	pthread_mutex_lock(&p->lock);
+	busy = p->state == WANTED;
+	pthread_mutex_unlock(&p->lock);
+	return busy;
+}
+
+void sl_prefetch_wait(struct sl_prefetch *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->state == WANTED)
+		pthread_cond_wait(&p->changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}

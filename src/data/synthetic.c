@@ -4,10 +4,13 @@
  * by (opts.seed, i, element), so the set is the same in each epoch and takes no space.
  * For token models (opts.vocab > 0) SHAPE is T and tokens and labels are uniform over the
  * vocabulary.
+ * SHAPE@500us or SHAPE@3ms: a sample takes so long to come, as from a slow source.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "data/source.h"
@@ -16,15 +19,34 @@
 #define CLASSES_DEFAULT 10
 #define STREAM_X 0x73796e78u /* "synx" */
 #define STREAM_Y 0x73796e79u /* "syny" */
+#define WAIT_MOST ((sl_ns)60 * 1000000000)
 #define TWO_PI 6.28318531f
 
 struct synthetic {
 	uint64_t seed;
 	uint64_t blocks; /* random blocks of four a sample */
+	sl_ns wait_ns; /* before a sample comes */
 };
 
-/* "3x64x64" */
-static sl_status parse_shape(const char *arg, struct sl_shape *out)
+/* "@500us" or "@3ms", at most a minute. */
+static bool parse_wait(const char *p, sl_ns *out)
+{
+	sl_ns n = 0;
+	int digits = 0;
+
+	for (p++; *p >= '0' && *p <= '9' && digits < 8; p++, digits++)
+		n = n * 10 + (*p - '0');
+	if (strcmp(p, "us") == 0)
+		*out = n * 1000;
+	else if (strcmp(p, "ms") == 0)
+		*out = n * 1000000;
+	else
+		return false;
+	return digits > 0 && *out <= WAIT_MOST;
+}
+
+/* "3x64x64", and perhaps a time behind it. */
+static sl_status parse_shape(const char *arg, struct sl_shape *out, sl_ns *wait_ns)
 {
 	const char *p = arg;
 	struct sl_shape shape = {0};
@@ -37,7 +59,7 @@ static sl_status parse_shape(const char *arg, struct sl_shape *out)
 		if (!digits || dim == 0 || shape.rank == SL_MAX_RANK - 1)
 			goto bad;
 		shape.dim[shape.rank++] = dim;
-		if (!*p)
+		if (!*p || (*p == '@' && parse_wait(p, wait_ns)))
 			break;
 		if (*p++ != 'x')
 			goto bad;
@@ -49,7 +71,7 @@ bad:
 		"synthetic:%.80s: expected the shape of a sample, such as "
 		"synthetic:3x64x64 or "
 		"synthetic:784 (at most %d sizes), or synthetic:128 tokens for a token "
-		"model",
+		"model; @500us or @3ms behind it delays each sample",
 		arg, SL_MAX_RANK - 1);
 }
 
@@ -63,7 +85,7 @@ static sl_status synthetic_open(
 		return SL_FAIL(SL_E_NOMEM, "no host memory to open synthetic:%s", arg);
 	d->own = s;
 	s->seed = o->seed;
-	SL_TRY(parse_shape(arg, &shape));
+	SL_TRY(parse_shape(arg, &shape, &s->wait_ns));
 	d->info.tokens = o->vocab > 0;
 	if (d->info.tokens && shape.rank != 1)
 		return SL_FAIL(SL_E_USAGE,
@@ -125,6 +147,8 @@ static sl_status synthetic_read(
 	int64_t n = sl_shape_count(&d->info.sample);
 	int32_t *token = x;
 
+	if (s->wait_ns > 0)
+		sl_clock_sleep(s->wait_ns);
 	if (p->split == SL_SPLIT_VALID)
 		index += (uint64_t)d->info.count[SL_SPLIT_TRAIN];
 	if (!d->info.tokens) {
@@ -151,7 +175,8 @@ static void synthetic_close(struct sl_data *d)
 
 const struct sl_data_source sl_data_source_synthetic = {
 	.name = "synthetic",
-	.help = "SHAPE: normal features (3x64x64), uniform labels; T for token models",
+	.help = "SHAPE: normal features (3x64x64), uniform labels; T for token models; "
+		"SHAPE@500us: a sample takes so long to come",
 	.open = synthetic_open,
 	.read = synthetic_read,
 	.close = synthetic_close,

@@ -108,6 +108,17 @@ static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *d
 	return SL_OK;
 }
 
+/* A job that waits for its samples keeps no lane meanwhile. */
+static sl_status await_samples(struct sl_session *s)
+{
+	if (s->machine.gate == NULL || s->io.given != NULL ||
+		!sl_prefetch_is_busy(s->prefetch))
+		return SL_OK;
+	SL_TRY(sl_machine_idle(&s->machine));
+	sl_prefetch_wait(s->prefetch);
+	return SL_OK;
+}
+
 sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 {
 	struct sl_run run = {
@@ -121,6 +132,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	SL_TRY(sl_session_ready(s, id));
 	s->io.instance = &s->instances[id];
 	s->io.loss = s->io.correct = 0;
+	SL_TRY(await_samples(s));
 	SL_TRY(sl_machine_enter(&s->machine));
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
 	SL_TRY(sl_machine_renew(&s->machine));

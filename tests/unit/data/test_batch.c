@@ -83,6 +83,29 @@ static void requests_outside_the_epoch_are_refused(void **state)
 	sl_data_close(d);
 }
 
+static void a_slow_source_gives_the_same_samples(void **state)
+{
+	static const char *const wrong[] = {"synthetic:5@", "synthetic:5@us",
+		"synthetic:5@3", "synthetic:5@3ss", "synthetic:5@60001ms",
+		"synthetic:@3us"};
+	struct sl_data_request r = {.count = 2};
+	float x[2][10];
+	int64_t y[2][2];
+	struct sl_data *d = NULL;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		sl_assert_ok(sl_data_open(
+			i == 0 ? "synthetic:5" : "synthetic:5@10us", NULL, &d));
+		sl_assert_ok(sl_data_batch(d, &r, x[i], y[i]));
+		sl_data_close(d);
+	}
+	assert_memory_equal(x[0], x[1], sizeof(x[0]));
+	assert_memory_equal(y[0], y[1], sizeof(y[0]));
+	for (size_t i = 0; i < SL_COUNT(wrong); i++)
+		sl_assert_fails(sl_data_open(wrong[i], NULL, &d), SL_E_USAGE, "delays");
+}
+
 static void only_images_are_augmented(void **state)
 {
 	float x[5];
@@ -208,6 +231,7 @@ int main(void)
 		SL_TEST(a_split_batch_equals_the_whole),
 		SL_TEST(samples_come_as_they_are_stored_when_asked_so),
 		SL_TEST(requests_outside_the_epoch_are_refused),
+		SL_TEST(a_slow_source_gives_the_same_samples),
 		SL_TEST(only_images_are_augmented),
 		SL_TEST(a_moved_flipped_image_is_black_behind),
 		SL_TEST(draws_cover_their_range_and_follow_the_key),
