@@ -132,7 +132,7 @@ sl_status sl_sim_replay_file(const char *path, struct sl_sim_replay *out)
 	memcpy(r.policy, log.rules.policy, sizeof(r.policy));
 	for (size_t i = 0; i < log.n; i++)
 		*(sl_step_is_event(&log.steps[i]) ? &r.events : &r.decisions) += 1;
-	st = sl_log_replay(&log, policy);
+	st = sl_log_replay_with(&log, policy, sl_job_policy_find);
 	if (st == SL_OK || st == SL_E_NO)
 		*out = r;
 out:

@@ -6,65 +6,10 @@
 
 #include "base/alloc.h"
 
-#define MAX_LANES ((size_t)1 << 24)
-
-static sl_ns deadline_of(const struct sl_job *j)
+static int by_wait(const void *a, const void *b, void *s)
 {
-	return j->deadline_ns > 0 ? j->deadline_ns : INT64_MAX;
-}
-
-/* What comes before any policy's key: age, priority, deadline. */
-static int compare_rank(const struct sl_job *a, const struct sl_job *b)
-{
-	sl_ns x = a->aged_ns >= 0 ? a->aged_ns : INT64_MAX;
-	sl_ns y = b->aged_ns >= 0 ? b->aged_ns : INT64_MAX;
-
-	if (x != y)
-		return x < y ? -1 : 1;
-	if (a->priority != b->priority)
-		return a->priority < b->priority ? -1 : 1;
-	x = deadline_of(a);
-	y = deadline_of(b);
-	return x < y ? -1 : x > y;
-}
-
-static sl_ns usual_length(const struct sl_share *s)
-{
-	return s->ended > 0 ? (sl_ns)(s->ended_ns / (double)s->ended) : SL_JOB_USUAL_NS;
-}
-
-/* keyed: by the policy too; else by arrival, as admission goes. */
-static int compare(const struct sl_share *s, bool keyed, const struct sl_job *a,
-	const struct sl_job *b)
-{
-	int by = compare_rank(a, b);
-
-	if (by == 0 && keyed && s->policy->compare)
-		by = s->policy->compare(a, b, usual_length(s));
-	return by != 0 ? by : a->id < b->id ? -1 : a->id > b->id;
-}
-
-static int by_arrival(const void *a, const void *b, void *s)
-{
-	return compare(s, false, *(struct sl_job *const *)a, *(struct sl_job *const *)b);
-}
-
-/* The job of age that has waited longest, but for those whose own user's limit keeps
- * them out; NULL: none. */
-static const struct sl_job *first_aged(const struct sl_share *s)
-{
-	const struct sl_job *first = NULL;
-
-	for (size_t i = 0; s->rules.max_wait_ns > 0 && i < s->n; i++) {
-		const struct sl_job *j = s->jobs[i];
-
-		if (sl_job_waits(j) && j->aged_ns >= 0 &&
-			(!first || j->aged_ns < first->aged_ns) &&
-			(j->resident || sl_share_in_limit(s, j, j->persistent_bytes,
-						j->ephemeral_bytes)))
-			first = j;
-	}
-	return first;
+	return sl_share_wait_order(
+		s, *(struct sl_job *const *)a, *(struct sl_job *const *)b);
 }
 
 static struct sl_step step_of(const struct sl_share *s, enum sl_step_kind kind)
@@ -72,45 +17,39 @@ static struct sl_step step_of(const struct sl_share *s, enum sl_step_kind kind)
 	return (struct sl_step){.kind = kind, .at_ns = s->now_ns};
 }
 
-/* Room in the log and in the table of lanes is there before anything is changed. */
+/* Where a newcomer begins: level with the least served of the lane or, as jobs come and
+ * go, of all that were resident. */
+static void set_level(struct sl_share *s, struct sl_job *j, uint32_t lane)
+{
+	if (sl_share_parks(s)) {
+		j->level = sl_share_level(s, j);
+		return;
+	}
+	for (size_t i = 0, seen = 0; i < s->n; i++) {
+		const struct sl_job *o = s->jobs[i];
+
+		if (o->lane == lane && (seen++ == 0 || o->level < j->level))
+			j->level = o->level;
+	}
+}
+
+/* Room in the log is there before anything is changed. */
 static sl_status admit(struct sl_share *s, struct sl_job *j,
 	const struct sl_lane_fit *fit, struct sl_log *out)
 {
 	struct sl_step step = step_of(s, SL_STEP_ADMIT);
-	struct sl_lanes *v = &s->lanes;
-	bool opens = fit->lane == v->n || !v->items[fit->lane].open;
-	struct sl_lane *lane;
+	int64_t level = j->level;
 	sl_status st;
 
 	SL_TRY(sl_log_reserve(out, 1));
-	if (sl_grow((void **)&v->items, &v->cap, (size_t)fit->lane + 1, sizeof(*v->items),
-		    MAX_LANES))
-		return SL_FAIL(SL_E_NOMEM, "no host memory left for %zu lanes", v->n);
-	SL_TRY(sl_ledger_add(&s->ledger, SL_LEDGER_JOB, j->id, j->persistent_bytes));
-	st = opens ? sl_ledger_add(&s->ledger, SL_LEDGER_LANE, fit->lane, fit->size_bytes)
-		   : sl_ledger_resize(
-			     &s->ledger, SL_LEDGER_LANE, fit->lane, fit->size_bytes);
+	if (s->policy->charge)
+		set_level(s, j, fit->lane);
+	st = sl_share_sit(s, j, fit->lane, fit->size_bytes);
 	if (st != SL_OK) {
-		sl_ledger_remove(&s->ledger, SL_LEDGER_JOB, j->id);
+		j->level = level;
 		return st;
 	}
-	v->n += fit->lane == v->n;
-	v->open += opens;
-	lane = &v->items[fit->lane];
-	if (opens)
-		*lane = (struct sl_lane){.open = true, .holder = SL_JOB_NONE};
-	for (size_t i = 0, seen = 0; s->policy->charge && i < s->n; i++) {
-		const struct sl_job *o = s->jobs[i];
-
-		if (o->lane == fit->lane && (seen++ == 0 || o->level < j->level))
-			j->level = o->level;
-	}
-	v->granted_bytes += j->persistent_bytes + fit->size_bytes - lane->size_bytes;
-	lane->size_bytes = fit->size_bytes;
-	lane->members++;
-	j->resident = true;
-	j->seat = s->admitted++;
-	j->lane = step.lane = fit->lane;
+	step.lane = fit->lane;
 	step.job = j->id;
 	step.bytes = fit->size_bytes;
 	out->steps[out->n++] = step;
@@ -124,12 +63,7 @@ static sl_status run(struct sl_share *s, struct sl_job *j, struct sl_log *out)
 	step.job = j->id;
 	step.lane = j->lane;
 	SL_TRY(sl_log_add(out, &step));
-	s->lanes.items[j->lane].holder = j->id;
-	sl_share_set(s, j, true, j->held);
-	if (!s->rules.shares) {
-		sl_ledger_set_busy(&s->ledger, SL_LEDGER_LANE, j->lane, true);
-		sl_ledger_set_busy(&s->ledger, SL_LEDGER_JOB, j->id, true);
-	}
+	sl_share_take_turn(s, j);
 	return SL_OK;
 }
 
@@ -208,7 +142,7 @@ static sl_status shrink_all(struct sl_share *s, struct sl_log *out)
 /* Admission before the first turn, in order of arrival within each rank. */
 static sl_status admit_all(struct sl_share *s, struct sl_log *out)
 {
-	const struct sl_job *aged = first_aged(s);
+	const struct sl_job *aged = sl_share_first_aged(s);
 	size_t n = 0;
 	bool sorted = true;
 
@@ -218,14 +152,16 @@ static sl_status admit_all(struct sl_share *s, struct sl_log *out)
 		if (j->resident || j->held || (aged && aged != j))
 			continue;
 		s->order[n] = j;
-		sorted = sorted && (n == 0 || compare(s, false, s->order[n - 1], j) < 0);
+		sorted = sorted &&
+			 (n == 0 || sl_share_wait_order(s, s->order[n - 1], j) < 0);
 		n++;
 	}
 	if (!sorted)
-		qsort_r(s->order, n, sizeof(struct sl_job *), by_arrival, s);
+		qsort_r(s->order, n, sizeof(struct sl_job *), by_wait, s);
 	for (size_t i = 0; i < n; i++) {
 		SL_TRY(try_admit(s, s->order[i], out));
-		if (!s->policy->passes && !s->order[i]->resident)
+		if (!s->order[i]->resident &&
+			(!s->policy->passes || sl_share_claims(s, s->order[i])))
 			break;
 	}
 	return SL_OK;
@@ -248,20 +184,20 @@ static bool is_ready(const struct sl_share *s, const struct sl_job *j)
 static struct sl_job *next_for_turn(
 	const struct sl_share *s, const struct sl_job *last, bool admits)
 {
-	const struct sl_job *aged = first_aged(s);
+	const struct sl_job *aged = sl_share_first_aged(s);
 	struct sl_job *best = NULL;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sl_job *j = s->jobs[i];
 
-		if (!sl_job_waits(j))
+		if (!sl_job_waits(j) || j->parking)
 			continue;
 		if (j->resident ? s->lanes.items[j->lane].holder != SL_JOB_NONE ||
 					  !is_ready(s, j)
 				: s->policy->eager || !admits || (aged && aged != j))
 			continue;
-		if ((!last || compare(s, true, last, j) < 0) &&
-			(!best || compare(s, true, j, best) < 0))
+		if ((!last || sl_share_order(s, true, last, j) < 0) &&
+			(!best || sl_share_order(s, true, j, best) < 0))
 			best = j;
 	}
 	return best;
@@ -291,7 +227,7 @@ static sl_status dispatch(struct sl_share *s, struct sl_log *out)
 		if (!j->resident) {
 			SL_TRY(try_admit(s, j, out));
 			if (!j->resident) {
-				admits = s->policy->passes;
+				admits = s->policy->passes && !sl_share_claims(s, j);
 				continue;
 			}
 			sl_ledger_settle(&s->ledger);
@@ -311,13 +247,14 @@ static void share_lanes(struct sl_share *s)
 		for (size_t i = 0; i < s->n; i++) {
 			const struct sl_job *j = s->jobs[i];
 
-			if (j->lane == lane && !j->held &&
-				(!first || compare_rank(j, first) < 0))
+			if (j->lane == lane && !j->held && !j->parking &&
+				(!first || sl_share_rank(j, first) < 0))
 				first = j;
 		}
 		for (size_t i = 0; i < s->n; i++) {
 			struct sl_job *j = s->jobs[i];
-			bool runs = first && !j->held && compare_rank(j, first) == 0;
+			bool runs = first && !j->held && !j->parking &&
+				    sl_share_rank(j, first) == 0;
 
 			if (j->lane == lane && j->running != runs)
 				sl_share_set(s, j, runs, j->held);
@@ -337,6 +274,8 @@ sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 	 */
 	do {
 		before = out->n;
+		sl_share_find_least(s);
+		SL_TRY(sl_share_park(s, out));
 		if (s->policy->eager) {
 			SL_TRY(admit_all(s, out));
 			sl_ledger_settle(&s->ledger);
@@ -361,16 +300,15 @@ static bool would_fit(const struct sl_share *s, uint32_t lane, const struct sl_j
 	       sl_share_in_limit(s, j, j->persistent_bytes, j->ephemeral_bytes);
 }
 
-/* Whether j takes the turn of the job that holds it. Where turns are long, age alone does
- * not take it from a job that came earlier: that one ends soon enough (it is in R). */
+/* Whether j takes the turn of the job that holds it. */
 static bool goes_before(
 	const struct sl_share *s, const struct sl_job *j, const struct sl_job *holder)
 {
-	struct sl_job young = *j;
+	int by = sl_share_rank_against(s, j, holder);
 
-	if (!s->policy->turns && holder->id < j->id)
-		young.aged_ns = -1;
-	return compare(s, true, &young, holder) < 0;
+	if (by == 0 && s->policy->compare)
+		by = s->policy->compare(j, holder, sl_share_usual(s));
+	return by != 0 ? by < 0 : j->id < holder->id;
 }
 
 /* Whether anybody would have the lane at its boundary instead of its holder: a resident
@@ -378,23 +316,29 @@ static bool goes_before(
 static bool has_rival(
 	const struct sl_share *s, uint32_t lane, const struct sl_job *holder)
 {
-	const struct sl_job *aged = first_aged(s), *first = NULL;
+	const struct sl_job *aged = sl_share_first_aged(s), *first = NULL;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sl_job *j = s->jobs[i];
 
-		if (!sl_job_waits(j) || !goes_before(s, j, holder))
+		if ((j->resident ? j->lane != lane || j->parking
+				 : s->policy->eager || (aged && aged != j)) ||
+			!sl_job_waits(j) || !goes_before(s, j, holder))
 			continue;
-		if (j->resident && j->lane == lane)
+		if (j->resident || (s->policy->passes && would_fit(s, lane, j)))
 			return true;
-		if (j->resident || s->policy->eager || (aged && aged != j))
-			continue;
-		if (s->policy->passes && would_fit(s, lane, j))
-			return true;
-		if (!first || compare(s, true, j, first) < 0)
+		if (!first || sl_share_order(s, true, j, first) < 0)
 			first = j;
 	}
 	return first && would_fit(s, lane, first);
+}
+
+static bool waits_for_bytes(const struct sl_share *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->jobs[i]->resident && !s->jobs[i]->held)
+			return true;
+	return false;
 }
 
 bool sl_share_wants_boundary(const struct sl_share *s, uint32_t lane)
@@ -405,7 +349,9 @@ bool sl_share_wants_boundary(const struct sl_share *s, uint32_t lane)
 	if (!v || !v->open || v->holder == SL_JOB_NONE)
 		return false;
 	holder = sl_share_find(s, v->holder);
-	if (!holder || holder->held)
+	if (!holder || holder->held || holder->leaves)
+		return true;
+	if (v->dirty && need_of(s, lane) < v->size_bytes && waits_for_bytes(s))
 		return true;
 	if (!s->rules.shares && !sl_ledger_settled(&s->ledger))
 		return true;

@@ -11,7 +11,7 @@
 #define VERSION 1
 #define MAX_STEPS ((size_t)1 << 26)
 
-enum type { U32, I32, TIME, U64 };
+enum type { U32, I32, TIME, U64, NAME };
 
 /* A field and the kinds of step that have it. */
 struct field {
@@ -24,7 +24,8 @@ struct field {
 #define BIT(kind) (1u << SL_STEP_##kind)
 #define JOBS \
 	(BIT(ARRIVE) | BIT(TURN) | BIT(END) | BIT(RESIZE) | BIT(HOLD) | BIT(RELEASE) | \
-		BIT(ADMIT) | BIT(RUN) | BIT(REJECT))
+		BIT(PARKED) | BIT(PRIORITY) | BIT(SEAT) | BIT(PAST) | BIT(ADMIT) | \
+		BIT(RUN) | BIT(REJECT) | BIT(PARK))
 #define ROW(key, type, member, kinds) \
 	{ \
 		key, type, offsetof(struct sl_step, member), kinds \
@@ -34,21 +35,27 @@ static const struct field fields[] = {
 	ROW("at", TIME, at_ns, (1u << SL_STEP_KINDS) - 1),
 	ROW("job", U32, job, JOBS),
 	ROW("user", U32, user, BIT(ARRIVE) | BIT(LIMIT)),
-	ROW("priority", I32, priority, BIT(ARRIVE)),
+	ROW("priority", I32, priority, BIT(ARRIVE) | BIT(PRIORITY)),
 	ROW("deadline", TIME, deadline_ns, BIT(ARRIVE)),
 	ROW("length", TIME, length_ns, BIT(ARRIVE)),
 	ROW("turn", TIME, turn_ns, BIT(ARRIVE)),
 	ROW("persistent", U64, persistent_bytes, BIT(ARRIVE) | BIT(RESIZE)),
 	ROW("ephemeral", U64, ephemeral_bytes, BIT(ARRIVE) | BIT(RESIZE)),
-	ROW("used", TIME, used_ns, BIT(TURN) | BIT(END)),
-	ROW("turns", U64, turns, BIT(TURN) | BIT(END)),
-	ROW("lane", U32, lane, BIT(ADMIT) | BIT(RUN) | BIT(SHRINK)),
-	ROW("bytes", U64, bytes, BIT(LIMIT) | BIT(ADMIT) | BIT(SHRINK)),
+	ROW("used", TIME, used_ns, BIT(TURN) | BIT(END) | BIT(SEAT) | BIT(PAST)),
+	ROW("turns", U64, turns, BIT(TURN) | BIT(END) | BIT(SEAT) | BIT(PAST)),
+	ROW("lane", U32, lane, BIT(SEAT) | BIT(ADMIT) | BIT(RUN) | BIT(SHRINK)),
+	ROW("bytes", U64, bytes, BIT(LIMIT) | BIT(SEAT) | BIT(ADMIT) | BIT(SHRINK)),
+	ROW("has_turn", U32, flag, BIT(SEAT)),
+	ROW("parked", U32, flag, BIT(PAST)),
+	ROW("name", NAME, policy, BIT(POLICY)),
+	ROW("lanes", U32, lane, BIT(POLICY)),
+	ROW("total_waits", U32, flag, BIT(POLICY)),
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 static const char *const kind_names[SL_STEP_KINDS] = {"arrive", "turn", "end", "resize",
-	"hold", "release", "limit", "tick", "admit", "run", "shrink", "reject"};
+	"hold", "release", "limit", "tick", "parked", "priority", "policy", "seat",
+	"past", "admit", "run", "shrink", "reject", "park"};
 
 sl_status sl_log_reserve(struct sl_log *l, size_t n)
 {
@@ -90,13 +97,20 @@ static long long value_of(const struct field *f, const struct sl_step *s)
 	return i64;
 }
 
+static sl_status print_field(
+	const struct field *f, const struct sl_step *s, struct sl_buf *out)
+{
+	if (f->type == NAME)
+		return sl_buf_printf(out, " %s=%s", f->key, s->policy);
+	return sl_buf_printf(out, " %s=%lld", f->key, value_of(f, s));
+}
+
 sl_status sl_step_print(const struct sl_step *s, struct sl_buf *out)
 {
 	SL_TRY(sl_buf_puts(out, kind_names[s->kind]));
 	for (size_t i = 0; i < FIELDS; i++)
 		if (fields[i].kinds & (1u << s->kind))
-			SL_TRY(sl_buf_printf(
-				out, " %s=%lld", fields[i].key, value_of(&fields[i], s)));
+			SL_TRY(print_field(&fields[i], s, out));
 	return sl_buf_puts(out, "\n");
 }
 
@@ -106,9 +120,14 @@ sl_status sl_log_print(const struct sl_log *l, struct sl_buf *out)
 
 	SL_TRY(sl_buf_printf(out,
 		"decisions %d policy=%s capacity=%llu lanes=%u max_wait=%lld "
-		"total_waits=%d shares=%d\n",
+		"total_waits=%d shares=%d",
 		VERSION, r->policy, (unsigned long long)r->capacity_bytes, r->lanes,
 		(long long)r->max_wait_ns, r->total_waits, r->shares));
+	if (r->quantum_ns > 0)
+		SL_TRY(sl_buf_printf(out, " quantum=%lld park_rate=%llu",
+			(long long)r->quantum_ns,
+			(unsigned long long)r->park_bytes_per_s));
+	SL_TRY(sl_buf_puts(out, "\n"));
 	for (size_t i = 0; i < l->n; i++)
 		SL_TRY(sl_step_print(&l->steps[i], out));
 	return SL_OK;
@@ -159,7 +178,10 @@ static sl_status parse_fields(struct sl_text *t, uint32_t kind, struct sl_step *
 			return sl_text_fail(
 				t, "%s has the same field twice", kind_names[kind]);
 		seen |= 1u << i;
-		SL_TRY(read_value(t, &w, fields[i].type, (char *)out + fields[i].offset));
+		SL_TRY(fields[i].type == NAME
+				? sl_word_copy(t, &w, out->policy, sizeof(out->policy))
+				: read_value(t, &w, fields[i].type,
+					  (char *)out + fields[i].offset));
 	}
 	for (size_t i = 0; i < FIELDS; i++)
 		if (has_field(kind, i) && !(seen & (1u << i)))
@@ -198,6 +220,10 @@ static sl_status parse_rule(
 		return read_value(t, w, U32, &r->lanes);
 	if (sl_word_key_is(w, "max_wait"))
 		return read_value(t, w, TIME, &r->max_wait_ns);
+	if (sl_word_key_is(w, "quantum"))
+		return read_value(t, w, TIME, &r->quantum_ns);
+	if (sl_word_key_is(w, "park_rate"))
+		return read_value(t, w, U64, &r->park_bytes_per_s);
 	if (!sl_word_key_is(w, "total_waits") && !sl_word_key_is(w, "shares"))
 		return sl_text_fail(t, "the first line has an unknown word");
 	SL_TRY(read_value(t, w, U32, &flag));
@@ -220,10 +246,11 @@ static sl_status parse_header(struct sl_text *t, struct sl_share_rules *r)
 			t, "a log of decisions begins with 'decisions %d'", VERSION);
 	for (; sl_text_word(t, &w); words++)
 		SL_TRY(parse_rule(t, &w, r));
-	if (words != 6 || r->policy[0] == '\0')
+	if (words != (r->quantum_ns > 0 ? 8 : 6) || r->policy[0] == '\0')
 		return sl_text_fail(t,
 			"the first line has policy capacity lanes max_wait total_waits "
-			"shares, each once");
+			"shares, each once, and for parking quantum above 0 and "
+			"park_rate");
 	return SL_OK;
 }
 

@@ -22,12 +22,21 @@ enum sl_step_kind {
 	SL_STEP_RELEASE,
 	SL_STEP_LIMIT, /* most bytes (P + E of residents) of a user; 0: none */
 	SL_STEP_TICK, /* time passes */
+	SL_STEP_PARKED, /* a job that was asked to gave up its residence: it waits */
+	SL_STEP_PRIORITY,
+	SL_STEP_POLICY, /* another policy from now on; levels begin anew */
+	SL_STEP_SEAT, /* as the log begins: a job sits in a lane of these bytes, with this
+			 service behind it; and maybe has the turn */
+	SL_STEP_PAST, /* the same of a job that waits: service, and whether it is parked
+		       */
 	/* What is decided. */
 	SL_STEP_ADMIT, /* the job becomes resident in a lane, which then has these bytes
 			*/
 	SL_STEP_RUN, /* the lane's turn is the job's */
 	SL_STEP_SHRINK, /* the lane has these bytes; closed when it has no jobs */
 	SL_STEP_REJECT, /* it can never fit */
+	SL_STEP_PARK, /* a resident without the turn is to move P away; it has no turns
+			 and its bytes are charged until it is parked, or ends */
 	SL_STEP_KINDS
 };
 
@@ -37,6 +46,8 @@ struct sl_step {
 	int32_t priority;
 	sl_ns at_ns, deadline_ns, length_ns, turn_ns, used_ns;
 	uint64_t turns, persistent_bytes, ephemeral_bytes, bytes;
+	uint32_t flag; /* SEAT: has the turn; PAST: parked; POLICY: total_waits */
+	char policy[16];
 };
 
 static inline bool sl_step_is_event(const struct sl_step *s)
@@ -52,6 +63,11 @@ struct sl_share_rules {
 	sl_ns max_wait_ns; /* A: when a waiting job comes of age; 0: never */
 	bool total_waits; /* all its waits count; else the one under way */
 	bool shares; /* residents of a lane share it in virtual time: no turns */
+	/* Parking (state.h): service that a resident has before an equal takes its place,
+	 * 0: nobody is parked; and how fast P moves to the lower tier and back, 0:
+	 * unknown. */
+	sl_ns quantum_ns;
+	uint64_t park_bytes_per_s;
 };
 
 struct sl_log {

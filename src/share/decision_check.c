@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Judges a log of decisions from what it says alone, policy-blind. */
-#include "share/decision_check.h"
+#include "share/decision_check_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,37 +10,7 @@
 #include "base/units.h"
 
 #define MAX_ENTRIES ((size_t)1 << 24)
-
-struct seen {
-	uint32_t id, user, lane; /* SL_LANE_NONE: not admitted */
-	bool held, turn, settling; /* its bytes may wait for what is busy */
-	uint64_t p, e;
-	sl_ns had, from, waited, aged, had_at_age; /* waits from `from` on; aged -1: no */
-};
-
-struct lane {
-	bool open, settling;
-	uint64_t bytes;
-	uint32_t jobs, holder;
-};
-
-struct limit {
-	uint32_t user;
-	uint64_t bytes;
-};
-
-struct sl_decision_check {
-	struct sl_share_rules rules;
-	sl_ns now;
-	struct seen *jobs; /* alive, by id */
-	struct lane *lanes;
-	struct limit *limits;
-	size_t n, cap, n_lanes, cap_lanes, n_limits, cap_limits;
-	uint64_t used; /* sum of P and of lanes */
-	uint64_t next_id;
-	uint32_t open, holders;
-	bool dirty; /* something changed since lanes were looked at */
-};
+#define MAX_SEAT 65535u
 
 static sl_status no(const char *fmt, ...) SL_PRINTF(1, 2);
 static sl_status no(const char *fmt, ...)
@@ -54,7 +24,7 @@ static sl_status no(const char *fmt, ...)
 	return SL_FAIL(SL_E_NO, "%s", text);
 }
 
-static struct seen *find(struct sl_decision_check *c, uint32_t id)
+static struct sl_checked_job *find(struct sl_decision_check *c, uint32_t id)
 {
 	size_t low = 0, high = c->n;
 
@@ -69,21 +39,14 @@ static struct seen *find(struct sl_decision_check *c, uint32_t id)
 	return low < c->n && c->jobs[low].id == id ? &c->jobs[low] : NULL;
 }
 
-static bool waits(const struct sl_decision_check *c, const struct seen *j)
+void sl_check_stop(struct sl_decision_check *c, struct sl_checked_job *j)
 {
-	return !j->held && !j->turn &&
-	       !(c->rules.shares && !c->rules.total_waits && j->lane != SL_LANE_NONE);
-}
-
-/* Stops the clock of its wait, lets `change` be made, and starts it again. */
-static void stop(struct sl_decision_check *c, struct seen *j)
-{
-	if (waits(c, j))
+	if (sl_check_waits(c, j))
 		j->waited += c->now - j->from;
 	j->from = c->now;
 }
 
-static bool in_limit(const struct sl_decision_check *c, const struct seen *j)
+bool sl_check_in_limit(const struct sl_decision_check *c, const struct sl_checked_job *j)
 {
 	uint64_t most = UINT64_MAX, sum = j->p + j->e;
 
@@ -91,7 +54,7 @@ static bool in_limit(const struct sl_decision_check *c, const struct seen *j)
 		if (c->limits[i].user == j->user && c->limits[i].bytes > 0)
 			most = c->limits[i].bytes;
 	for (size_t i = 0; most < UINT64_MAX && i < c->n; i++) {
-		const struct seen *o = &c->jobs[i];
+		const struct sl_checked_job *o = &c->jobs[i];
 
 		if (o != j && o->user == j->user && o->lane != SL_LANE_NONE &&
 			!sl_add_u64(sum, o->p + o->e, &sum))
@@ -101,17 +64,19 @@ static bool in_limit(const struct sl_decision_check *c, const struct seen *j)
 }
 
 /* The first of age that waits, in one lane or (SL_LANE_NONE) at all. */
-static const struct seen *eldest(const struct sl_decision_check *c, uint32_t lane)
+static const struct sl_checked_job *eldest(
+	const struct sl_decision_check *c, uint32_t lane)
 {
-	const struct seen *first = NULL;
+	const struct sl_checked_job *first = NULL;
 
 	for (size_t i = 0; c->rules.max_wait_ns > 0 && i < c->n; i++) {
-		const struct seen *j = &c->jobs[i];
+		const struct sl_checked_job *j = &c->jobs[i];
 
-		if (j->aged >= 0 && waits(c, j) &&
+		if (j->aged >= 0 && sl_check_waits(c, j) &&
+			(lane == SL_LANE_NONE || !j->parking) &&
 			(lane == SL_LANE_NONE || j->lane == lane) &&
 			(!first || j->aged < first->aged) &&
-			(j->lane != SL_LANE_NONE || in_limit(c, j)))
+			(j->lane != SL_LANE_NONE || sl_check_in_limit(c, j)))
 			first = j;
 	}
 	return first;
@@ -126,22 +91,17 @@ static void settle(struct sl_decision_check *c)
 		c->lanes[i].settling = false;
 }
 
-static bool may_settle(const struct sl_decision_check *c)
-{
-	return c->holders > 0 && !c->rules.shares;
-}
-
 /* When time passes, no lane is free beside a job that could have its turn. */
 static sl_status check_idle(struct sl_decision_check *c)
 {
 	bool fluid = c->rules.shares && !c->rules.total_waits;
 
 	for (size_t i = 0; !fluid && c->dirty && i < c->n; i++) {
-		const struct seen *j = &c->jobs[i];
-		const struct lane *v =
+		const struct sl_checked_job *j = &c->jobs[i];
+		const struct sl_checked_lane *v =
 			j->lane != SL_LANE_NONE ? &c->lanes[j->lane] : NULL;
 
-		if (v && !j->held && v->holder == SL_JOB_NONE &&
+		if (v && !j->held && !j->parking && v->holder == SL_JOB_NONE &&
 			!(v->settling || j->settling))
 			return no("lane %u stands idle though job %u is in it", j->lane,
 				j->id);
@@ -158,10 +118,10 @@ static sl_status pass_time(struct sl_decision_check *c, sl_ns at)
 		SL_TRY(check_idle(c));
 	c->now = at;
 	for (size_t i = 0; c->rules.max_wait_ns > 0 && i < c->n; i++) {
-		struct seen *j = &c->jobs[i];
+		struct sl_checked_job *j = &c->jobs[i];
 		sl_ns due = j->from + c->rules.max_wait_ns - j->waited;
 
-		if (j->aged >= 0 || !waits(c, j) || due > at)
+		if (j->aged >= 0 || !sl_check_waits(c, j) || due > at)
 			continue;
 		j->aged = due;
 		j->had_at_age = j->had;
@@ -175,7 +135,7 @@ static sl_status arrive(struct sl_decision_check *c, const struct sl_step *s)
 		return no("job %u arrives out of order", s->job);
 	if (sl_grow((void **)&c->jobs, &c->cap, c->n + 1, sizeof(*c->jobs), MAX_ENTRIES))
 		return SL_FAIL(SL_E_NOMEM, "no host memory left for %zu jobs", c->n);
-	c->jobs[c->n++] = (struct seen){.id = s->job,
+	c->jobs[c->n++] = (struct sl_checked_job){.id = s->job,
 		.user = s->user,
 		.lane = SL_LANE_NONE,
 		.p = s->persistent_bytes,
@@ -187,13 +147,13 @@ static sl_status arrive(struct sl_decision_check *c, const struct sl_step *s)
 }
 
 static sl_status reported(
-	struct sl_decision_check *c, struct seen *j, const struct sl_step *s)
+	struct sl_decision_check *c, struct sl_checked_job *j, const struct sl_step *s)
 {
 	bool fluid = c->rules.shares && !c->rules.total_waits;
 
 	if (s->kind == SL_STEP_TURN && !j->turn && !(fluid && j->lane != SL_LANE_NONE))
 		return no("job %u reports a turn that it does not have", j->id);
-	stop(c, j);
+	sl_check_stop(c, j);
 	if (j->turn) {
 		c->lanes[j->lane].holder = SL_JOB_NONE;
 		c->holders--;
@@ -210,7 +170,7 @@ static sl_status reported(
 	return SL_OK;
 }
 
-static void leave(struct sl_decision_check *c, struct seen *j)
+static void leave(struct sl_decision_check *c, struct sl_checked_job *j)
 {
 	size_t i = (size_t)(j - c->jobs);
 
@@ -223,12 +183,12 @@ static void leave(struct sl_decision_check *c, struct seen *j)
 }
 
 static sl_status resized(
-	struct sl_decision_check *c, struct seen *j, const struct sl_step *s)
+	struct sl_decision_check *c, struct sl_checked_job *j, const struct sl_step *s)
 {
-	struct lane *v = j->lane != SL_LANE_NONE ? &c->lanes[j->lane] : NULL;
+	struct sl_checked_lane *v = j->lane != SL_LANE_NONE ? &c->lanes[j->lane] : NULL;
 
-	if (j->turn)
-		return no("job %u changes its size within its turn", j->id);
+	if (j->turn || j->parking)
+		return no("job %u changes its size within its turn or its move", j->id);
 	if (v) {
 		c->used -= j->p;
 		c->used += s->persistent_bytes;
@@ -236,11 +196,11 @@ static sl_status resized(
 			c->used += s->ephemeral_bytes - v->bytes;
 			v->bytes = s->ephemeral_bytes;
 		}
-		v->settling = j->settling = may_settle(c);
+		v->settling = j->settling = sl_check_may_settle(c);
 	}
 	j->p = s->persistent_bytes;
 	j->e = s->ephemeral_bytes;
-	return v && (c->used > c->rules.capacity_bytes || !in_limit(c, j))
+	return v && (c->used > c->rules.capacity_bytes || !sl_check_in_limit(c, j))
 		       ? no("job %u grows beyond the device or its limit", j->id)
 		       : SL_OK;
 }
@@ -253,72 +213,85 @@ static sl_status limited(struct sl_decision_check *c, const struct sl_step *s)
 	for (size_t i = 0; i < c->n_limits; i++)
 		if (c->limits[i].user == s->user)
 			c->limits[i].bytes = 0;
-	c->limits[c->n_limits++] = (struct limit){s->user, s->bytes};
+	c->limits[c->n_limits++] = (struct sl_checked_limit){s->user, s->bytes};
 	return SL_OK;
 }
 
-/* The lane of an admission, opened if it is not; NULL after a failure in *st. */
-static struct lane *lane_of(
+struct sl_checked_lane *sl_check_lane(
 	struct sl_decision_check *c, const struct sl_step *s, sl_status *st)
 {
-	struct lane *v;
+	struct sl_checked_lane *v;
 
 	*st = SL_OK;
-	if (s->lane > c->n_lanes)
+	if (s->lane > (s->kind == SL_STEP_SEAT ? MAX_SEAT : c->n_lanes))
 		*st = no("lane %u is opened before lane %zu", s->lane, c->n_lanes);
 	else if (sl_grow((void **)&c->lanes, &c->cap_lanes, (size_t)s->lane + 1,
 			 sizeof(*v), MAX_ENTRIES))
 		*st = SL_FAIL(SL_E_NOMEM, "no host memory left for %u lanes", s->lane);
 	if (*st != SL_OK)
 		return NULL;
+	for (; c->n_lanes <= s->lane; c->n_lanes++)
+		c->lanes[c->n_lanes] = (struct sl_checked_lane){.holder = SL_JOB_NONE};
 	v = &c->lanes[s->lane];
-	if (s->lane == c->n_lanes || !v->open) {
-		*v = (struct lane){.open = true, .holder = SL_JOB_NONE};
-		c->n_lanes += s->lane == c->n_lanes;
+	if (!v->open) {
+		*v = (struct sl_checked_lane){.open = true, .holder = SL_JOB_NONE};
 		c->open++;
+		if (s->kind == SL_STEP_ADMIT && c->rules.lanes > 0 &&
+			c->open > c->rules.lanes)
+			*st = no(
+				"%u lanes are open, at most %u", c->open, c->rules.lanes);
 	}
 	return v;
 }
 
-static sl_status admitted(
-	struct sl_decision_check *c, struct seen *j, const struct sl_step *s)
+sl_status sl_check_charge(
+	struct sl_decision_check *c, struct sl_checked_job *j, const struct sl_step *s)
 {
-	const struct seen *first = eldest(c, SL_LANE_NONE);
-	struct lane *v;
 	sl_status st;
+	struct sl_checked_lane *v = sl_check_lane(c, s, &st);
 
-	if (j->lane != SL_LANE_NONE || j->held)
-		return no("job %u is admitted but does not wait", j->id);
-	if (first && first != j)
-		return no("job %u is admitted before job %u, which is of age", j->id,
-			first->id);
-	v = lane_of(c, s, &st);
-	if (!v)
+	if (st != SL_OK)
 		return st;
-	if (s->bytes < j->e || s->bytes < v->bytes)
+	if (s->bytes < j->e || (s->bytes < v->bytes && s->kind == SL_STEP_ADMIT))
 		return no("lane %u has %llu bytes, too few for job %u", s->lane,
 			(unsigned long long)s->bytes, j->id);
-	if (c->rules.lanes > 0 && c->open > c->rules.lanes)
-		return no("%u lanes are open, at most %u", c->open, c->rules.lanes);
-	stop(c, j);
-	c->used += j->p + s->bytes - v->bytes;
-	v->settling |= s->bytes != v->bytes && may_settle(c);
-	j->settling = may_settle(c);
-	v->bytes = s->bytes;
+	sl_check_stop(c, j);
+	c->used += j->p;
+	if (s->bytes > v->bytes) {
+		c->used += s->bytes - v->bytes;
+		v->bytes = s->bytes;
+		v->settling |= sl_check_may_settle(c);
+	}
+	j->settling = sl_check_may_settle(c);
 	v->jobs++;
 	j->lane = s->lane;
 	if (c->used > c->rules.capacity_bytes)
 		return no("with job %u, sum of P and of lanes is %llu of %llu bytes",
 			j->id, (unsigned long long)c->used,
 			(unsigned long long)c->rules.capacity_bytes);
-	return in_limit(c, j) ? SL_OK : no("job %u breaks its user's limit", j->id);
+	return sl_check_in_limit(c, j) ? SL_OK
+				       : no("job %u breaks its user's limit", j->id);
 }
 
-static sl_status ran(struct sl_decision_check *c, struct seen *j, const struct sl_step *s)
+static sl_status admitted(
+	struct sl_decision_check *c, struct sl_checked_job *j, const struct sl_step *s)
 {
-	const struct seen *first;
+	const struct sl_checked_job *first = eldest(c, SL_LANE_NONE);
 
-	if (j->lane == SL_LANE_NONE || j->lane != s->lane || j->held)
+	if (j->lane != SL_LANE_NONE || j->held)
+		return no("job %u is admitted but does not wait", j->id);
+	if (first && first != j)
+		return no("job %u is admitted before job %u, which is of age", j->id,
+			first->id);
+	return sl_check_charge(c, j, s);
+}
+
+static sl_status ran(
+	struct sl_decision_check *c, struct sl_checked_job *j, const struct sl_step *s)
+{
+	const struct sl_checked_job *first;
+
+	if (j->lane == SL_LANE_NONE || j->lane != s->lane || j->held || j->parking)
 		return no("job %u gets the turn of lane %u, where it does not wait",
 			j->id, s->lane);
 	first = eldest(c, s->lane);
@@ -329,7 +302,7 @@ static sl_status ran(struct sl_decision_check *c, struct seen *j, const struct s
 	if (first && (j->aged < 0 || first->aged < j->aged) && !first->settling &&
 		!c->lanes[s->lane].settling)
 		return no("job %u runs before job %u, which is of age", j->id, first->id);
-	stop(c, j);
+	sl_check_stop(c, j);
 	if (!c->rules.total_waits)
 		j->waited = 0;
 	j->turn = true;
@@ -341,7 +314,7 @@ static sl_status ran(struct sl_decision_check *c, struct seen *j, const struct s
 
 static sl_status shrunk(struct sl_decision_check *c, const struct sl_step *s)
 {
-	struct lane *v = s->lane < c->n_lanes ? &c->lanes[s->lane] : NULL;
+	struct sl_checked_lane *v = s->lane < c->n_lanes ? &c->lanes[s->lane] : NULL;
 
 	if (!v || !v->open || s->bytes > v->bytes ||
 		(v->holder != SL_JOB_NONE && !c->rules.shares))
@@ -354,7 +327,7 @@ static sl_status shrunk(struct sl_decision_check *c, const struct sl_step *s)
 	v->bytes = s->bytes;
 	if (v->jobs == 0) {
 		c->used -= v->bytes;
-		*v = (struct lane){.holder = SL_JOB_NONE};
+		*v = (struct sl_checked_lane){.holder = SL_JOB_NONE};
 		c->open--;
 	}
 	return SL_OK;
@@ -362,7 +335,7 @@ static sl_status shrunk(struct sl_decision_check *c, const struct sl_step *s)
 
 static sl_status step_of_job(struct sl_decision_check *c, const struct sl_step *s)
 {
-	struct seen *j = find(c, s->job);
+	struct sl_checked_job *j = find(c, s->job);
 
 	if (!j)
 		return no("job %u is not there", s->job);
@@ -384,8 +357,17 @@ static sl_status step_of_job(struct sl_decision_check *c, const struct sl_step *
 			return no("job %u is refused though it fits", j->id);
 		leave(c, j);
 		return SL_OK;
+	case SL_STEP_PARK:
+		return sl_check_park(c, j);
+	case SL_STEP_PARKED:
+		return sl_check_parked(c, j);
+	case SL_STEP_SEAT:
+	case SL_STEP_PAST:
+		return sl_check_past(c, j, s);
+	case SL_STEP_PRIORITY:
+		return SL_OK;
 	default:
-		stop(c, j);
+		sl_check_stop(c, j);
 		j->held = s->kind == SL_STEP_HOLD;
 		return SL_OK;
 	}
@@ -403,6 +385,8 @@ sl_status sl_decision_check_step(struct sl_decision_check *c, const struct sl_st
 		return limited(c, s);
 	if (s->kind == SL_STEP_SHRINK)
 		return shrunk(c, s);
+	if (s->kind == SL_STEP_POLICY)
+		return sl_check_policy(c, s);
 	return step_of_job(c, s);
 }
 

@@ -8,7 +8,9 @@
  * The judge of decisions: knows no policy and shares no code with state.c and decide.c.
  * Fed a log step by step, it proves that
  * 1. each decision is legal in the state it was made in: an admitted job waited, a turn
- *    goes to a resident of a lane that nobody holds, sizes suffice;
+ *    goes to a resident of a lane that nobody holds, sizes suffice; who is parked is a
+ *    resident without a turn, has none until it is admitted again, and is not of age but
+ *    for one of age as long;
  * 2. sum of P + sum of lanes never exceeds the capacity, a user's limit is kept, no more
  *    lanes are open than the rules allow;
  * 3. no starvation: while a job of age waits nobody but the first of them is admitted,

@@ -32,11 +32,17 @@ struct sl_job {
 	bool running; /* has its lane's turn; where residents share in virtual time: a
 			 part of it */
 	uint32_t lane; /* SL_LANE_NONE unless resident */
+	/* Asked to give up residence, and has: its P is in a lower tier. */
+	bool parking, parked;
+	bool leaves; /* to be parked at the end of the turn that it has */
+	bool chosen; /* scratch of the choice */
+	bool begun; /* was resident once */
+	sl_ns seat_attained_ns; /* what it had attained when it was admitted */
 	uint64_t seat; /* how many were admitted before it */
 	sl_ns attained_ns; /* service reported; never reset */
 	sl_ns ahead_ns; /* service of the turn under way, not yet reported */
 	uint64_t turns;
-	int64_t level; /* what fair and rr compare; a newcomer begins at its lane's least
+	int64_t level; /* what fair and rr compare; a newcomer begins level with the least
 			*/
 	/* Waiting: from wait_from_ns on unless it runs or is held, and waited_ns before.
 	 */

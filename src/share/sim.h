@@ -84,5 +84,9 @@ SL_NODISCARD sl_status sl_jobsim_svg(
  * decision is not sound; SL_E_FORMAT an event that does not fit. */
 SL_NODISCARD sl_status sl_log_replay(
 	const struct sl_log *recorded, const struct sl_job_policy *policy);
+/* The same of a log in which the policy changes to others; NULL: to none. */
+SL_NODISCARD sl_status sl_log_replay_with(const struct sl_log *recorded,
+	const struct sl_job_policy *policy,
+	const struct sl_job_policy *(*find)(const char *name));
 
 #endif

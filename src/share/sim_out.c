@@ -69,11 +69,18 @@ out:
 
 sl_status sl_log_replay(const struct sl_log *l, const struct sl_job_policy *policy)
 {
+	return sl_log_replay_with(l, policy, NULL);
+}
+
+sl_status sl_log_replay_with(const struct sl_log *l, const struct sl_job_policy *policy,
+	const struct sl_job_policy *(*find)(const char *name))
+{
 	sl_status st;
 	struct sl_share s;
 	struct sl_log now = {0};
 
 	sl_share_init(&s, policy, &l->rules);
+	s.find = find;
 	SL_TRY_OUT(sl_decision_check_log(l));
 	for (size_t at = 0; at < l->n;) {
 		sl_ns time = l->steps[at].at_ns;

@@ -13,16 +13,8 @@
 void sl_share_init(struct sl_share *s, const struct sl_job_policy *policy,
 	const struct sl_share_rules *rules)
 {
-	size_t len = strlen(policy->name);
-
-	*s = (struct sl_share){.policy = policy, .rules = *rules};
-	len = len < sizeof(s->rules.policy) ? len : sizeof(s->rules.policy) - 1;
-	memset(s->rules.policy, 0, sizeof(s->rules.policy));
-	memcpy(s->rules.policy, policy->name, len);
-	s->rules.total_waits = !policy->turns;
-	if (s->rules.lanes == 0)
-		s->rules.lanes = policy->lanes;
-	s->lanes.most = s->rules.lanes;
+	*s = (struct sl_share){.rules = *rules, .asked_lanes = rules->lanes};
+	sl_share_set_policy(s, policy, rules->lanes > 0 ? rules->lanes : policy->lanes);
 	s->lanes.capacity_bytes = s->ledger.capacity_bytes = rules->capacity_bytes;
 }
 
@@ -32,6 +24,9 @@ void sl_share_finish(struct sl_share *s)
 		sl_free(s->jobs[i]);
 	sl_free(s->jobs);
 	sl_free(s->order);
+	sl_free(s->victims);
+	sl_free(s->trial);
+	sl_free(s->second);
 	sl_free(s->lanes.items);
 	sl_free(s->limits);
 	sl_ledger_finish(&s->ledger);
@@ -137,6 +132,8 @@ static sl_status arrive(struct sl_share *s, const struct sl_step *e)
 	if (sl_grow((void **)&s->jobs, &s->cap, s->n + 1, sizeof(void *), MAX_JOBS) ||
 		sl_grow((void **)&s->order, &s->order_cap, s->n + 1, sizeof(void *),
 			MAX_JOBS) ||
+		sl_grow((void **)&s->victims, &s->victims_cap, s->n + 1, sizeof(void *),
+			MAX_JOBS) ||
 		!(j = sl_alloc(sizeof(*j))))
 		return SL_FAIL(SL_E_NOMEM, "no host memory left for %zu jobs", s->n + 1);
 	*j = (struct sl_job){.id = e->job,
@@ -210,12 +207,7 @@ static sl_status end(struct sl_share *s, struct sl_job *j, const struct sl_step 
 		s->ended_ns += (double)j->attained_ns;
 		s->ended++;
 	}
-	if (j->resident) {
-		s->lanes.items[j->lane].members--;
-		s->lanes.items[j->lane].dirty = true;
-		s->lanes.granted_bytes -= j->persistent_bytes;
-		sl_ledger_remove(&s->ledger, SL_LEDGER_JOB, j->id);
-	}
+	sl_share_stand_up(s, j);
 	memmove(&s->jobs[i], &s->jobs[i + 1], (s->n - i - 1) * sizeof(void *));
 	s->n--;
 	sl_free(j);
@@ -227,9 +219,9 @@ static sl_status resize(struct sl_share *s, struct sl_job *j, const struct sl_st
 	struct sl_lane *lane = j->resident ? &s->lanes.items[j->lane] : NULL;
 	uint64_t size = 0, others;
 
-	if (holds(s, j))
-		return SL_FAIL(
-			SL_E_INVALID, "job %u changes its size within a turn", j->id);
+	if (holds(s, j) || j->parking)
+		return SL_FAIL(SL_E_INVALID,
+			"job %u changes its size within a turn or a move", j->id);
 	if (lane) {
 		size = lane->size_bytes > e->ephemeral_bytes ? lane->size_bytes
 							     : e->ephemeral_bytes;
@@ -286,6 +278,13 @@ static sl_status apply_to_job(struct sl_share *s, const struct sl_step *e)
 		return end(s, j, e);
 	if (e->kind == SL_STEP_RESIZE)
 		return resize(s, j, e);
+	if (e->kind == SL_STEP_PARKED || e->kind == SL_STEP_SEAT ||
+		e->kind == SL_STEP_PAST)
+		return sl_share_apply_past(s, j, e);
+	if (e->kind == SL_STEP_PRIORITY) {
+		j->priority = e->priority;
+		return SL_OK;
+	}
 	if (e->kind != SL_STEP_HOLD && e->kind != SL_STEP_RELEASE)
 		return SL_FAIL(SL_E_INVALID, "a decision is no event");
 	sl_share_set(s, j, j->running, e->kind == SL_STEP_HOLD);
@@ -304,6 +303,8 @@ sl_status sl_share_apply(struct sl_share *s, const struct sl_step *e)
 		return arrive(s, e);
 	if (e->kind == SL_STEP_LIMIT)
 		return set_limit(s, e);
+	if (e->kind == SL_STEP_POLICY)
+		return sl_share_apply_policy(s, e);
 	return apply_to_job(s, e);
 }
 

@@ -15,5 +15,6 @@ const struct sl_job_policy sl_job_policy_srtf = {
 	.summary = "least remaining time first, decided at each boundary",
 	.passes = true,
 	.lanes = 1,
+	.by_remaining = true,
 	.compare = compare,
 };

@@ -20,7 +20,17 @@ static inline void desk_open(struct desk *d, const char *policy, uint64_t capaci
 
 	*d = (struct desk){0};
 	sl_share_init(&d->s, sl_job_policy_find(policy), &rules);
+	d->s.find = sl_job_policy_find;
 	d->log.rules = d->s.rules;
+}
+
+/* One where jobs are parked; `rate` of moving P, 0: unknown. */
+static inline void desk_open_parking(struct desk *d, const char *policy,
+	uint64_t capacity, sl_ns quantum, uint64_t rate)
+{
+	desk_open(d, policy, capacity, 0, 0);
+	d->s.rules.quantum_ns = d->log.rules.quantum_ns = quantum;
+	d->s.rules.park_bytes_per_s = d->log.rules.park_bytes_per_s = rate;
 }
 
 static inline sl_status desk_try(struct desk *d, struct sl_step e)
@@ -64,6 +74,12 @@ static inline struct sl_step reports(
 		.job = job,
 		.used_ns = used,
 		.turns = (uint64_t)used};
+}
+
+/* An event of a job without more to say. */
+static inline struct sl_step says(enum sl_step_kind kind, sl_ns at, uint32_t job)
+{
+	return (struct sl_step){.kind = kind, .at_ns = at, .job = job};
 }
 
 #endif

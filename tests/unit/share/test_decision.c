@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/rng.h"
 #include "events.h"
 #include "share/sim.h"
 
@@ -125,70 +124,6 @@ static void a_log_that_was_changed_does_not_repeat(void **state)
 	sl_log_finish(&l);
 }
 
-/* The daemon's life: arrivals, turns, ends, kills, sizes, pauses, in any order. */
-static struct sl_step random_event(struct desk *d, struct sl_rng *rng, sl_ns at)
-{
-	uint64_t what = sl_rng_below(rng, 10);
-	const struct sl_job *j = d->s.n > 0 ? d->s.jobs[sl_rng_below(rng, d->s.n)] : NULL;
-	struct sl_step e;
-
-	if (!j || (what < 3 && d->s.n < 12)) {
-		e = arrives(at, (uint32_t)d->s.next_id, sl_rng_below(rng, 9),
-			sl_rng_below(rng, 40), (sl_ns)sl_rng_below(rng, 50));
-		e.user = (uint32_t)sl_rng_below(rng, 3);
-		e.priority = (int32_t)(20 - sl_rng_below(rng, 8) / 7);
-		return e;
-	}
-	if (what == 3)
-		e = reports(SL_STEP_END, at, j->id, 1);
-	else if (what == 4)
-		e = reports(j->held ? SL_STEP_RELEASE : SL_STEP_HOLD, at, j->id, 0);
-	else if (what == 5)
-		return (struct sl_step){.kind = SL_STEP_LIMIT,
-			.at_ns = at,
-			.user = j->user,
-			.bytes = sl_rng_below(rng, 3) * 60};
-	else if (what == 6 && !j->running)
-		return (struct sl_step){.kind = SL_STEP_RESIZE,
-			.at_ns = at,
-			.job = j->id,
-			.persistent_bytes = sl_rng_below(rng, 9),
-			.ephemeral_bytes = sl_rng_below(rng, 40)};
-	else if (j->running)
-		e = reports(SL_STEP_TURN, at, j->id, 2);
-	else
-		e = (struct sl_step){.kind = SL_STEP_TICK, .at_ns = at};
-	return e;
-}
-
-static void thousands_of_random_events_are_decided_soundly(void **state)
-{
-	(void)state;
-	for (uint64_t seed = 0; seed < 300; seed++) {
-		struct sl_rng rng = {.key = {.seed = seed, .stream = 3}};
-		struct desk d;
-
-		desk_open(&d, sl_job_policy_at(seed % 5)->name, 64,
-			(uint32_t)sl_rng_below(&rng, 4), seed % 2 ? 30 : 0);
-		for (sl_ns at = 0; at < 300; at++) {
-			struct sl_step e = random_event(&d, &rng, at);
-			sl_status st = desk_try(&d, e);
-
-			if (st == SL_E_NOMEM_DEVICE && e.kind == SL_STEP_RESIZE)
-				continue;
-			if (st != SL_OK)
-				fail_msg("seed %d, at %d: %s", (int)seed, (int)at,
-					sl_last_error());
-		}
-		while (d.s.n > 0)
-			desk_event(&d, reports(SL_STEP_END, 300, d.s.jobs[0]->id, 0));
-		assert_int_equal(d.s.ledger.granted_bytes, 0);
-		assert_int_equal(d.s.lanes.open, 0);
-		sl_assert_ok(sl_log_replay(&d.log, d.s.policy));
-		desk_close(&d);
-	}
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -196,7 +131,6 @@ int main(void)
 		SL_TEST(a_malformed_log_is_refused_with_its_line),
 		SL_TEST(the_check_refuses_what_is_not_sound),
 		SL_TEST(a_log_that_was_changed_does_not_repeat),
-		SL_TEST(thousands_of_random_events_are_decided_soundly),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which residents are to move away for a job that would fit without them. */
+#include "share/state_int.h"
+
+#include <stdlib.h>
+
+#include "base/units.h"
+
+#define TRIES 16 /* waiting jobs that victims are sought for at a time */
+#define MOVES 20 /* a stay is at least so long as so many times moving away and back */
+
+static bool is_gone(const struct sl_job *j)
+{
+	return j->parking || j->leaves || j->chosen;
+}
+
+static bool holds(const struct sl_share *s, const struct sl_job *j)
+{
+	return j->resident && s->lanes.items[j->lane].holder == j->id;
+}
+
+/* Service of the turn under way, as far as one can know before it is reported. */
+static sl_ns under_way(const struct sl_share *s, const struct sl_job *j)
+{
+	sl_ns since = s->now_ns - j->wait_from_ns;
+
+	if (!j->running || s->rules.shares)
+		return j->ahead_ns;
+	return since > j->ahead_ns ? since : j->ahead_ns;
+}
+
+/* P moved away and back. */
+static sl_ns moving_ns(const struct sl_share *s, const struct sl_job *j)
+{
+	double rate = (double)s->rules.park_bytes_per_s;
+	double ns = rate > 0 ? 2e9 * (double)j->persistent_bytes / rate : 0;
+
+	return ns < 1e17 ? (sl_ns)ns : (sl_ns)1e17;
+}
+
+static sl_ns stay_of(const struct sl_share *s, const struct sl_job *j)
+{
+	sl_ns moves = MOVES * moving_ns(s, j);
+
+	return moves > s->rules.quantum_ns ? moves : s->rules.quantum_ns;
+}
+
+static sl_ns stayed(const struct sl_share *s, const struct sl_job *j)
+{
+	return j->attained_ns - j->seat_attained_ns + under_way(s, j);
+}
+
+sl_ns sl_share_remaining(const struct sl_share *s, const struct sl_job *j)
+{
+	struct sl_job then = *j;
+
+	then.ahead_ns = under_way(s, j);
+	return sl_job_remaining(&then, sl_share_usual(s));
+}
+
+static int64_t level_then(const struct sl_share *s, const struct sl_job *j)
+{
+	sl_ns ahead = under_way(s, j);
+	struct sl_step report = {.used_ns = ahead,
+		.turns = j->turn_ns > 0 ? (uint64_t)(ahead / j->turn_ns) : ahead > 0};
+
+	return j->level + s->policy->charge(&report);
+}
+
+/* Whether v, a resident, may be moved away for w. */
+static bool yields_to(
+	const struct sl_share *s, const struct sl_job *v, const struct sl_job *w)
+{
+	int by;
+
+	if (!v->resident || v->parking)
+		return false;
+	if (v->held)
+		return true;
+	by = sl_share_rank_against(s, w, v);
+	if (by != 0)
+		return by < 0;
+	if (s->policy->by_remaining)
+		return sl_share_remaining(s, w) + moving_ns(s, v) <
+		       sl_share_remaining(s, v);
+	return s->policy->turns && s->policy->charge && stayed(s, v) >= stay_of(s, v) &&
+	       sl_share_level(s, w) <= level_then(s, v);
+}
+
+struct sl_lanes sl_share_without(struct sl_share *s)
+{
+	struct sl_lanes v = {.items = s->trial,
+		.n = s->lanes.n,
+		.cap = s->lanes.n,
+		.most = s->lanes.most,
+		.capacity_bytes = s->lanes.capacity_bytes};
+
+	for (size_t i = 0; i < v.n; i++) {
+		s->trial[i] = (struct sl_lane){.holder = SL_JOB_NONE};
+		s->second[i] = 0;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sl_job *j = s->jobs[i];
+		struct sl_lane *lane;
+
+		if (!j->resident || is_gone(j))
+			continue;
+		lane = &s->trial[j->lane];
+		lane->open = true;
+		lane->members++;
+		v.granted_bytes += j->persistent_bytes;
+		if (j->ephemeral_bytes > lane->size_bytes) {
+			s->second[j->lane] = lane->size_bytes;
+			lane->size_bytes = j->ephemeral_bytes;
+		} else if (j->ephemeral_bytes > s->second[j->lane]) {
+			s->second[j->lane] = j->ephemeral_bytes;
+		}
+	}
+	for (size_t i = 0; i < v.n; i++) {
+		v.open += s->trial[i].open;
+		v.granted_bytes += s->trial[i].size_bytes;
+	}
+	return v;
+}
+
+uint64_t sl_share_users_bytes(const struct sl_share *s, const struct sl_job *w)
+{
+	uint64_t sum = w->persistent_bytes + w->ephemeral_bytes;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sl_job *j = s->jobs[i];
+
+		if (j->resident && j->user == w->user && !is_gone(j) &&
+			!sl_add_u64(sum, j->persistent_bytes + j->ephemeral_bytes, &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}
+
+static bool fits_in(const struct sl_lanes *v, const struct sl_job *w)
+{
+	return sl_lane_find(v, w->persistent_bytes, w->ephemeral_bytes, false).fits;
+}
+
+bool sl_share_fits_without(struct sl_share *s, const struct sl_job *w)
+{
+	struct sl_lanes v = sl_share_without(s);
+	uint64_t limit = sl_share_limit(s, w->user);
+
+	return fits_in(&v, w) &&
+	       (limit == UINT64_MAX || sl_share_users_bytes(s, w) <= limit);
+}
+
+bool sl_share_fits_without_one(struct sl_share *s, const struct sl_lanes *v, uint64_t sum,
+	const struct sl_job *w, const struct sl_job *out)
+{
+	struct sl_lanes then = *v;
+	struct sl_lane *lane = &s->trial[out->lane], old = *lane;
+	uint64_t peak = out->persistent_bytes + out->ephemeral_bytes;
+	bool fits;
+
+	if (out->user == w->user && sum < UINT64_MAX)
+		sum -= peak;
+	if (out->ephemeral_bytes == lane->size_bytes)
+		lane->size_bytes = s->second[out->lane];
+	lane->open = --lane->members > 0;
+	then.open -= !lane->open;
+	then.granted_bytes -= out->persistent_bytes + old.size_bytes - lane->size_bytes;
+	fits = sum <= sl_share_limit(s, w->user) && fits_in(&then, w);
+	*lane = old;
+	return fits;
+}
+
+/* Those that lose least by it first: paused, of the last rank, of few bytes, last. */
+static int by_loss(const void *a, const void *b, void *s)
+{
+	const struct sl_job *x = *(struct sl_job *const *)a,
+			    *y = *(struct sl_job *const *)b;
+	int by = x->held != y->held ? (x->held ? -1 : 1) : -sl_share_rank(x, y);
+
+	if (by != 0)
+		return by;
+	if (x->persistent_bytes != y->persistent_bytes)
+		return x->persistent_bytes < y->persistent_bytes ? -1 : 1;
+	return -sl_share_order(s, true, x, y);
+}
+
+/* Marks as chosen the fewest that w needs gone; false: there are none. */
+static bool choose(struct sl_share *s, const struct sl_job *w)
+{
+	struct sl_lanes v;
+	uint64_t sum;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->jobs[i]->leaves && yields_to(s, s->jobs[i], w))
+			s->victims[n++] = s->jobs[i];
+	for (size_t i = 0; i < n; i++)
+		s->victims[i]->chosen = true;
+	if (n == 0 || !sl_share_fits_without(s, w)) {
+		for (size_t i = 0; i < n; i++)
+			s->victims[i]->chosen = false;
+		return false;
+	}
+	qsort_r(s->victims, n, sizeof(struct sl_job *), by_loss, s);
+	for (size_t i = 0; i < n; i++)
+		s->victims[i]->chosen = false;
+	v = sl_share_without(s);
+	sum = sl_share_users_bytes(s, w);
+	for (size_t i = 0; i < n; i++)
+		if (sl_share_fits_without_one(s, &v, sum, w, s->victims[i])) {
+			s->victims[i]->chosen = true;
+			return true;
+		}
+	for (size_t i = 0; i < n; i++)
+		s->victims[i]->chosen = true;
+	for (size_t i = n; i-- > 0;) {
+		s->victims[i]->chosen = false;
+		s->victims[i]->chosen = !sl_share_fits_without(s, w);
+	}
+	return true;
+}
+
+static sl_status park(struct sl_share *s, struct sl_job *j, struct sl_log *out)
+{
+	struct sl_step step = {.kind = SL_STEP_PARK, .at_ns = s->now_ns, .job = j->id};
+
+	if (holds(s, j)) {
+		j->leaves = true;
+		return SL_OK;
+	}
+	SL_TRY(sl_log_add(out, &step));
+	j->parking = true;
+	sl_share_set(s, j, false, j->held);
+	return SL_OK;
+}
+
+static sl_status park_chosen(struct sl_share *s, struct sl_log *out)
+{
+	sl_status st = SL_OK;
+
+	for (size_t i = 0; i < s->n; i++) {
+		bool chosen = s->jobs[i]->chosen;
+
+		s->jobs[i]->chosen = false;
+		if (chosen && st == SL_OK)
+			st = park(s, s->jobs[i], out);
+	}
+	return st;
+}
+
+static int by_wait(const void *a, const void *b, void *s)
+{
+	return sl_share_wait_order(
+		s, *(struct sl_job *const *)a, *(struct sl_job *const *)b);
+}
+
+/* Those that wait for admission, in order. */
+static size_t waiting(struct sl_share *s)
+{
+	const struct sl_job *aged = sl_share_first_aged(s);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct sl_job *j = s->jobs[i];
+
+		if (!j->resident && !j->held && (!aged || aged == j))
+			s->order[n++] = j;
+	}
+	qsort_r(s->order, n, sizeof(struct sl_job *), by_wait, s);
+	return n;
+}
+
+/* Whether anybody at all might have to go; cheap, and so for most decisions all. */
+static bool may_park(struct sl_share *s)
+{
+	bool waits = false, may = false;
+	const struct sl_job *best = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct sl_job *j = s->jobs[i];
+
+		j->leaves = false;
+		if (j->resident || j->held)
+			continue;
+		waits = true;
+		if (!best || sl_share_rank(j, best) < 0)
+			best = j;
+	}
+	for (size_t i = 0; waits && !may && i < s->n; i++) {
+		const struct sl_job *v = s->jobs[i];
+
+		may = v->resident && !v->parking &&
+		      (v->held || s->policy->by_remaining || sl_share_rank(best, v) < 0 ||
+			      (s->policy->turns && stayed(s, v) >= stay_of(s, v)));
+	}
+	return may;
+}
+
+bool sl_share_claims(struct sl_share *s, const struct sl_job *j)
+{
+	bool moves = false;
+
+	for (size_t i = 0; sl_share_parks(s) && !moves && i < s->n; i++)
+		moves = s->jobs[i]->parking || s->jobs[i]->leaves;
+	for (size_t i = 0; sl_share_parks(s) && !moves && i < s->lanes.n; i++)
+		moves = s->lanes.items[i].open && s->lanes.items[i].dirty;
+	return moves && sl_share_fits_without(s, j);
+}
+
+sl_status sl_share_park(struct sl_share *s, struct sl_log *out)
+{
+	size_t n;
+
+	if (!sl_share_parks(s) || !may_park(s))
+		return SL_OK;
+	n = waiting(s);
+	for (size_t i = 0; i < n && i < TRIES; i++) {
+		const struct sl_job *w = s->order[i];
+
+		/* Nobody need go, or those who do are on their way. */
+		if ((fits_in(&s->lanes, w) && sl_share_in_limit(s, w, w->persistent_bytes,
+						      w->ephemeral_bytes)) ||
+			sl_share_fits_without(s, w))
+			return SL_OK;
+		if (choose(s, w))
+			return park_chosen(s, out);
+		if (!s->policy->passes)
+			return SL_OK;
+	}
+	return SL_OK;
+}
+
+/* Time until v may have to go though nothing is reported; -1: none. */
+static sl_ns until_ripe(const struct sl_share *s, const struct sl_job *v)
+{
+	sl_ns left = -1;
+
+	if (!v->resident || v->parking || v->held || !v->running)
+		return -1;
+	if (s->policy->by_remaining)
+		left = sl_share_remaining(s, v);
+	else if (s->policy->turns && stayed(s, v) < stay_of(s, v))
+		left = stay_of(s, v) - stayed(s, v);
+	if (left < 0)
+		return -1;
+	return left > s->rules.quantum_ns / 64 ? left : s->rules.quantum_ns / 64 + 1;
+}
+
+sl_ns sl_share_next_wake(const struct sl_share *s)
+{
+	sl_ns next = sl_share_next_age(s), left;
+	bool waits = false;
+
+	for (size_t i = 0; sl_share_parks(s) && !waits && i < s->n; i++)
+		waits = !s->jobs[i]->resident && !s->jobs[i]->held;
+	for (size_t i = 0; waits && i < s->n; i++) {
+		left = until_ripe(s, s->jobs[i]);
+		if (left >= 0 && (next < 0 || s->now_ns + left < next))
+			next = s->now_ns + left;
+	}
+	return next;
+}
