@@ -43,7 +43,7 @@ int sl_fs_failed(void)
 	return atomic_load(&delivered);
 }
 
-static bool injected(void)
+bool sl_fs_injected(void)
 {
 	if (SL_LIKELY(atomic_load_explicit(&countdown, memory_order_relaxed) <= 0))
 		return false;
@@ -58,7 +58,7 @@ static int sys_open(const char *path, int flags)
 {
 	int fd;
 
-	if (injected())
+	if (sl_fs_injected())
 		return -1;
 	do
 		fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
@@ -68,22 +68,22 @@ static int sys_open(const char *path, int flags)
 
 static int sys_fstat(int fd, struct stat *out)
 {
-	return injected() ? -1 : fstat(fd, out);
+	return sl_fs_injected() ? -1 : fstat(fd, out);
 }
 
 static ssize_t sys_pread(int fd, void *data, size_t len, uint64_t offset)
 {
-	return injected() ? -1 : pread(fd, data, len, (off_t)offset);
+	return sl_fs_injected() ? -1 : pread(fd, data, len, (off_t)offset);
 }
 
 static ssize_t sys_pwrite(int fd, const void *data, size_t len, uint64_t offset)
 {
-	return injected() ? -1 : pwrite(fd, data, len, (off_t)offset);
+	return sl_fs_injected() ? -1 : pwrite(fd, data, len, (off_t)offset);
 }
 
 static int sys_fsync(int fd)
 {
-	return injected() ? -1 : fsync(fd);
+	return sl_fs_injected() ? -1 : fsync(fd);
 }
 
 /* Gives a file without a name one; the name of the descriptor itself needs no right. */
@@ -91,7 +91,7 @@ static int sys_link(int fd, const char *name)
 {
 	char self[32];
 
-	if (injected())
+	if (sl_fs_injected())
 		return -1;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
@@ -99,17 +99,17 @@ static int sys_link(int fd, const char *name)
 
 static int sys_rename(const char *from, const char *to)
 {
-	return injected() ? -1 : rename(from, to);
+	return sl_fs_injected() ? -1 : rename(from, to);
 }
 
 static int sys_unlink(const char *path)
 {
-	return injected() ? -1 : unlink(path);
+	return sl_fs_injected() ? -1 : unlink(path);
 }
 
 static int sys_statfs(const char *path, struct statfs *out)
 {
-	return injected() ? -1 : statfs(path, out);
+	return sl_fs_injected() ? -1 : statfs(path, out);
 }
 
 static sl_status fail_files(const char *path, const char *what, int err)

@@ -48,9 +48,12 @@ SL_NODISCARD sl_status sl_fs_is_ram(const char *folder, bool *out);
 bool sl_fs_is_folder(const char *path);
 void sl_fs_close(int fd); /* -1 is fine */
 
-/* Test switch: the n-th system call of this file from now fails with `err` (0 = never).
+/* Test switch: the n-th system call of these from now fails with `err` (0 = never).
  */
 void sl_fs_fail_at(long n, int err);
 int sl_fs_failed(void);
+/* For other files that make system calls: true, with errno set, if this one is to fail.
+ */
+bool sl_fs_injected(void);
 
 #endif
