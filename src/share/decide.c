@@ -300,7 +300,7 @@ static bool would_fit(const struct sl_share *s, uint32_t lane, const struct sl_j
 	       sl_share_in_limit(s, j, j->persistent_bytes, j->ephemeral_bytes);
 }
 
-/* Whether j takes the turn of the job that holds it. */
+/* Whether j takes the turn of the job that holds it, at its boundary. */
 static bool goes_before(
 	const struct sl_share *s, const struct sl_job *j, const struct sl_job *holder)
 {
@@ -345,17 +345,19 @@ bool sl_share_wants_boundary(const struct sl_share *s, uint32_t lane)
 {
 	const struct sl_lane *v = lane < s->lanes.n ? &s->lanes.items[lane] : NULL;
 	const struct sl_job *holder;
+	struct sl_job then;
 
 	if (!v || !v->open || v->holder == SL_JOB_NONE)
 		return false;
 	holder = sl_share_find(s, v->holder);
 	if (!holder || holder->held || holder->leaves)
 		return true;
+	then = sl_share_then(s, holder, true);
 	if (v->dirty && need_of(s, lane) < v->size_bytes && waits_for_bytes(s))
 		return true;
 	if (!s->rules.shares && !sl_ledger_settled(&s->ledger))
 		return true;
 	if (s->policy->eager && v->members == 1)
 		return false;
-	return has_rival(s, lane, holder);
+	return has_rival(s, lane, &then);
 }

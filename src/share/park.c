@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 
+#define UNKNOWN_TURN_NS 1000000
 #define TRIES 16 /* waiting jobs that victims are sought for at a time */
 #define MOVES 20 /* a stay is at least so long as so many times moving away and back */
 
@@ -50,21 +51,32 @@ static sl_ns stayed(const struct sl_share *s, const struct sl_job *j)
 	return j->attained_ns - j->seat_attained_ns + under_way(s, j);
 }
 
+struct sl_job sl_share_then(const struct sl_share *s, const struct sl_job *j, bool a_turn)
+{
+	struct sl_job then = *j;
+	struct sl_step report = {0};
+
+	then.ahead_ns = under_way(s, j);
+	if (!s->policy->charge || s->rules.shares)
+		return then;
+	if (a_turn && then.ahead_ns < j->turn_ns)
+		then.ahead_ns = j->turn_ns;
+	if (a_turn && then.ahead_ns == 0)
+		then.ahead_ns = 1;
+	report.used_ns = then.ahead_ns;
+	report.turns = j->turn_ns > 0 ? (uint64_t)(then.ahead_ns / j->turn_ns)
+				      : then.ahead_ns > 0;
+	then.level += s->policy->charge(&report);
+	then.ahead_ns = 0;
+	return then;
+}
+
 sl_ns sl_share_remaining(const struct sl_share *s, const struct sl_job *j)
 {
 	struct sl_job then = *j;
 
 	then.ahead_ns = under_way(s, j);
 	return sl_job_remaining(&then, sl_share_usual(s));
-}
-
-static int64_t level_then(const struct sl_share *s, const struct sl_job *j)
-{
-	sl_ns ahead = under_way(s, j);
-	struct sl_step report = {.used_ns = ahead,
-		.turns = j->turn_ns > 0 ? (uint64_t)(ahead / j->turn_ns) : ahead > 0};
-
-	return j->level + s->policy->charge(&report);
 }
 
 /* Whether v, a resident, may be moved away for w. */
@@ -84,7 +96,7 @@ static bool yields_to(
 		return sl_share_remaining(s, w) + moving_ns(s, v) <
 		       sl_share_remaining(s, v);
 	return s->policy->turns && s->policy->charge && stayed(s, v) >= stay_of(s, v) &&
-	       sl_share_level(s, w) <= level_then(s, v);
+	       sl_share_level(s, w) <= sl_share_then(s, v, false).level;
 }
 
 struct sl_lanes sl_share_without(struct sl_share *s)
@@ -331,33 +343,59 @@ sl_status sl_share_park(struct sl_share *s, struct sl_log *out)
 	return SL_OK;
 }
 
-/* Time until v may have to go though nothing is reported; -1: none. */
-static sl_ns until_ripe(const struct sl_share *s, const struct sl_job *v)
+/* Service that v still has before its lane's turn is due to o, under a policy of turns.
+ */
+static sl_ns until_level(
+	const struct sl_share *s, const struct sl_job *v, const struct sl_job *o)
 {
-	sl_ns left = -1;
+	struct sl_job then = sl_share_then(s, v, false);
+	sl_ns turn = v->turn_ns > 0 ? v->turn_ns : UNKNOWN_TURN_NS;
+	int64_t ahead = o->level - then.level;
 
-	if (!v->resident || v->parking || v->held || !v->running)
+	if (ahead <= 0)
+		return turn;
+	if (s->policy->charge(&(struct sl_step){.used_ns = 1}) > 0)
+		return ahead;
+	return ahead < SL_SHARE_MOST / turn ? ahead * turn : SL_SHARE_MOST;
+}
+
+/* Time until v, which has a turn, may have to end it for o though nothing is reported;
+ * -1: no such time. */
+static sl_ns until_due(
+	const struct sl_share *s, const struct sl_job *v, const struct sl_job *o)
+{
+	sl_ns left;
+
+	if (o == v || o->held || o->running || o->parking ||
+		(o->resident ? o->lane != v->lane : !sl_share_parks(s)))
 		return -1;
 	if (s->policy->by_remaining)
-		left = sl_share_remaining(s, v);
-	else if (s->policy->turns && stayed(s, v) < stay_of(s, v))
-		left = stay_of(s, v) - stayed(s, v);
-	if (left < 0)
+		return sl_share_remaining(s, v);
+	if (!s->policy->turns || !s->policy->charge)
 		return -1;
-	return left > s->rules.quantum_ns / 64 ? left : s->rules.quantum_ns / 64 + 1;
+	if (o->resident)
+		return until_level(s, v, o);
+	left = stay_of(s, v) - stayed(s, v);
+	return left > 0 ? left : -1;
 }
 
 sl_ns sl_share_next_wake(const struct sl_share *s)
 {
-	sl_ns next = sl_share_next_age(s), left;
-	bool waits = false;
+	sl_ns next = sl_share_next_age(s), floor = s->rules.quantum_ns / 64 + 1;
 
-	for (size_t i = 0; sl_share_parks(s) && !waits && i < s->n; i++)
-		waits = !s->jobs[i]->resident && !s->jobs[i]->held;
-	for (size_t i = 0; waits && i < s->n; i++) {
-		left = until_ripe(s, s->jobs[i]);
-		if (left >= 0 && (next < 0 || s->now_ns + left < next))
-			next = s->now_ns + left;
+	for (size_t lane = 0; lane < s->lanes.n && !s->rules.shares; lane++) {
+		const struct sl_lane *at = &s->lanes.items[lane];
+		const struct sl_job *v = sl_share_find(s, at->holder);
+
+		for (size_t i = 0; v && at->open && i < s->n; i++) {
+			sl_ns left = until_due(s, v, s->jobs[i]);
+
+			if (left < 0)
+				continue;
+			left = left > floor ? left : floor;
+			if (next < 0 || s->now_ns + left < next)
+				next = s->now_ns + left;
+		}
 	}
 	return next;
 }

@@ -56,6 +56,10 @@ static inline bool sl_share_parks(const struct sl_share *s)
 }
 /* Chooses who is to move away for whom, and asks those without a turn. */
 SL_NODISCARD sl_status sl_share_park(struct sl_share *s, struct sl_log *out);
+/* The job as it would be if it reported now what its turn may have been; or at its next
+ * boundary, so after a turn at least. */
+struct sl_job sl_share_then(
+	const struct sl_share *s, const struct sl_job *j, bool a_turn);
 /* Service still owed to it, and less what its turn under way may have been. */
 sl_ns sl_share_remaining(const struct sl_share *s, const struct sl_job *j);
 /* The lanes as they will be without those that go (parking, leaving, chosen): at a
