@@ -252,7 +252,8 @@ sl_status sl_check_charge(
 
 	if (st != SL_OK)
 		return st;
-	if (s->bytes < j->e || (s->bytes < v->bytes && s->kind == SL_STEP_ADMIT))
+	if ((s->bytes < j->e && v->bytes < j->e) ||
+		(s->bytes < v->bytes && s->kind == SL_STEP_ADMIT))
 		return no("lane %u has %llu bytes, too few for job %u", s->lane,
 			(unsigned long long)s->bytes, j->id);
 	sl_check_stop(c, j);
