@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_SHARE_SERVE_SERVE_INT_H
+#define SL_SHARE_SERVE_SERVE_INT_H
+
+#include "share/serve/types_int.h"
+
+/* What the daemon's files do for each other. */
+
+/* loop.c */
+SL_NODISCARD sl_status sl_srv_watch(
+	struct sl_serve *s, struct sl_srv_source *source, uint32_t events);
+void sl_srv_unwatch(struct sl_serve *s, struct sl_srv_source *source); /* and closes */
+
+/* peer.c */
+void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *why);
+void sl_srv_peers_round(struct sl_serve *s); /* reads, writes, resumes what is due */
+sl_ns sl_srv_peers_due(const struct sl_serve *s); /* -1: never */
+void sl_srv_peers_bury(struct sl_serve *s);
+/* Queues; a peer that does not read is cut off. */
+void sl_srv_send(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+void sl_srv_done(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq);
+/* The thread's last failure, as an answer. */
+void sl_srv_error(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq, sl_status st);
+void sl_srv_words(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq,
+	const char *text, size_t len);
+
+/* verbs.c: what a message does. A failure is the answer. */
+void sl_srv_handle(struct sl_serve *s, struct sl_srv_peer *p, struct sl_msg *m);
+
+/* jobs.c */
+SL_NODISCARD sl_status sl_srv_register(
+	struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+struct sl_srv_job *sl_srv_job_find(const struct sl_serve *s, uint32_t id);
+/* Its process or connection is gone, or it said so. */
+void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why);
+/* Takes its memory and tells it, then ends it. */
+void sl_srv_job_lose(
+	struct sl_serve *s, struct sl_srv_job *j, sl_status code, const char *why);
+void sl_srv_job_free(struct sl_serve *s, struct sl_srv_job *j);
+/* It is resident no more; its memory goes. */
+void sl_srv_job_leave(struct sl_serve *s, struct sl_srv_job *j);
+void sl_srv_jobs_bury(struct sl_serve *s);
+void sl_srv_job_hold(struct sl_serve *s, struct sl_srv_job *j, unsigned why, bool on);
+SL_NODISCARD sl_status sl_srv_job_watch(struct sl_serve *s, struct sl_srv_job *j);
+/* When the process began; 0: it is not there. */
+uint64_t sl_srv_pid_start(pid_t pid);
+bool sl_srv_random(void *to, size_t bytes);
+
+/* steps.c: events in, decisions out, both into the decision log. */
+struct sl_step sl_srv_step(
+	const struct sl_serve *s, enum sl_step_kind kind, uint32_t job);
+SL_NODISCARD sl_status sl_srv_event(struct sl_serve *s, const struct sl_step *e);
+void sl_srv_decide(struct sl_serve *s);
+sl_ns sl_srv_time(struct sl_serve *s); /* of the decision log */
+SL_NODISCARD sl_status sl_srv_steps_begin(struct sl_serve *s); /* a new log, its head */
+void sl_srv_steps_flush(struct sl_serve *s);
+void sl_srv_steps_end(struct sl_serve *s);
+
+/* turns.c */
+void sl_srv_report(
+	struct sl_serve *s, struct sl_srv_job *j, uint64_t turns, uint64_t used);
+/* Service since the last report as far as it can be true; books it. */
+void sl_srv_book(const struct sl_serve *s, struct sl_srv_job *j, uint64_t turns,
+	uint64_t used, struct sl_step *out);
+void sl_srv_turns(struct sl_serve *s); /* gives, asks back, revokes */
+sl_ns sl_srv_turns_due(const struct sl_serve *s);
+
+/* lanes.c */
+struct sl_srv_mem *sl_srv_mem_find(const struct sl_serve *s, uint32_t lane, uid_t user);
+/* Makes and gives up memory as residents need it. */
+void sl_srv_mems(struct sl_serve *s);
+void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes);
+/* The lane's memory of that user goes, whoever maps it; its other jobs get new one. */
+void sl_srv_mem_revoke(struct sl_serve *s, uint32_t lane, uid_t user);
+/* Its memory, where it is not there yet. */
+SL_NODISCARD sl_status sl_srv_mem_make(struct sl_serve *s, struct sl_srv_mem *m);
+/* Whether nobody else's bytes lie in the lane; begins to empty it if some do. */
+bool sl_srv_lane_clean(struct sl_serve *s, uint32_t lane, uid_t user);
+void sl_srv_scrub(struct sl_serve *s);
+void sl_srv_mems_finish(struct sl_serve *s);
+
+/* carry.c */
+void sl_srv_carry(struct sl_serve *s);
+
+/* list.c: rows of LIST and STATUS. */
+void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+/* Lines of the decision log. */
+void sl_srv_events(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+void sl_srv_follow(struct sl_serve *s); /* new ones, to who follows */
+void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+void sl_srv_status(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j);
+
+/* sock.c: the socket's file, its lock, the service manager. */
+SL_NODISCARD sl_status sl_srv_sock_bind(
+	struct sl_serve *s, const char *path, int *out_fd);
+SL_NODISCARD sl_status sl_srv_sock_open(struct sl_serve *s);
+void sl_srv_sock_close(struct sl_serve *s);
+void sl_srv_sock_resume(struct sl_serve *s); /* accepts again */
+void sl_srv_notify(const char *text);
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns as the jobs see them: given by a page, asked back, revoked from who does not
+ * answer. Whose turn it is, sl_share says.
+ */
+#include "share/serve/serve_int.h"
+
+#include <stdio.h>
+
+#include "base/compiler.h"
+
+#define USUAL_TURNS 20
+#define LOOK_LEAST_NS ((sl_ns)1000000)
+#define LOOK_MOST_NS ((sl_ns)50 * 1000000)
+#define READY_NS ((sl_ns)60 * 1000000000)
+#define READY_NS_A_MIB ((sl_ns)20 * 1000000) /* filling P from a slow disk */
+
+static sl_ns usual_turn(const struct sl_srv_job *j)
+{
+	if (j->turns > 0)
+		return (sl_ns)(j->used_ns / j->turns);
+	return j->asked.turn_ns > 0 ? j->asked.turn_ns
+				    : (sl_ns)j->asked.menu.rows[j->row].turn_ns;
+}
+
+static sl_ns patience(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	sl_ns usual = usual_turn(j);
+	sl_ns most = SL_SHARE_MOST / USUAL_TURNS;
+
+	usual = (usual < most ? usual : most) * USUAL_TURNS;
+	return usual > s->config->turn_timeout ? usual : s->config->turn_timeout;
+}
+
+static sl_ns ready_patience(const struct sl_srv_job *j)
+{
+	return READY_NS + (sl_ns)(j->p_bytes >> 20) * READY_NS_A_MIB;
+}
+
+static uint64_t since(sl_ns from, sl_ns now)
+{
+	return now > from ? (uint64_t)(now - from) : 0;
+}
+
+void sl_srv_book(const struct sl_serve *s, struct sl_srv_job *j, uint64_t turns,
+	uint64_t used, struct sl_step *out)
+{
+	uint64_t had = used > j->used_ns ? used - j->used_ns : 0;
+	uint64_t most = since(j->granted_ns, s->now_ns), least = 0;
+
+	out->turns = turns > j->turns ? turns - j->turns : 0;
+	if (out->turns > (uint64_t)SL_SHARE_MOST / 4 - j->turns % (SL_SHARE_MOST / 4))
+		out->turns = 0;
+	/* A job's word counts within what its turn can have been: no longer than since it
+	 * was given, no shorter than others have waited for it. */
+	if (j->granted && j->wanted)
+		least = since(j->wanted_ns, s->now_ns);
+	if (!j->granted && !j->overhang)
+		most = 0;
+	had = had < least ? least : had;
+	out->used_ns = (sl_ns)(had < most ? had : most);
+	j->turns += out->turns;
+	j->used_ns += (uint64_t)out->used_ns;
+}
+
+void sl_srv_report(
+	struct sl_serve *s, struct sl_srv_job *j, uint64_t turns, uint64_t used)
+{
+	struct sl_step e = sl_srv_step(s, SL_STEP_TURN, j->id);
+
+	if (!j->granted && !j->overhang) {
+		sl_srv_log_say(&s->log, "report_ignored", j->id,
+			"the job has no turn to give back");
+		return;
+	}
+	sl_srv_book(s, j, turns, used, &e);
+	s->counts.turns += e.turns;
+	j->wanted = false;
+	s->dirty = true;
+	if (j->overhang) {
+		j->overhang = false;
+		return;
+	}
+	j->granted = false;
+	if (sl_srv_event(s, &e) != SL_OK)
+		sl_srv_log_say(&s->log, "fault", j->id, sl_last_error());
+}
+
+/* A turn that its job cannot use yet goes back unused, where others take turns. */
+static bool give_back(struct sl_serve *s, struct sl_srv_job *j)
+{
+	struct sl_step e = sl_srv_step(s, SL_STEP_TURN, j->id);
+
+	if (!s->share.policy->turns)
+		return false;
+	if (sl_srv_event(s, &e) != SL_OK)
+		return false;
+	sl_srv_job_hold(s, j, SL_SRV_HOLD_UNREADY, true);
+	return true;
+}
+
+static bool has_overhang(const struct sl_serve *s, uint32_t lane)
+{
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		const struct sl_srv_job *j = s->jobs[i];
+
+		if (j->lane == lane && j->resident &&
+			(j->overhang ||
+				(j->holds & SL_SRV_HOLD_ABSENT && s->grace_ns > 0)))
+			return true;
+	}
+	return false;
+}
+
+static void grant(struct sl_serve *s, struct sl_srv_job *j)
+{
+	struct sl_srv_mem *m = sl_srv_mem_find(s, j->lane, j->user);
+
+	if (m)
+		m->dirty = true;
+	j->granted = true;
+	j->wanted = false;
+	j->granted_ns = s->now_ns;
+	s->counts.switches++;
+	sl_turn_grant(j->page);
+}
+
+/* True: something changed that others may hang on. */
+static bool try_grant(struct sl_serve *s, struct sl_srv_job *j)
+{
+	if (!j->ready || j->tell != SL_SRV_TELL_NOTHING)
+		return give_back(s, j);
+	if (has_overhang(s, j->lane) || !sl_srv_lane_clean(s, j->lane, j->user))
+		return false;
+	grant(s, j);
+	return false;
+}
+
+/* Service of the turn under way, as its page tells and the clock allows. */
+static sl_ns under_way(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	struct sl_turn_seen seen;
+	uint64_t most = since(j->granted_ns, s->now_ns) + 1, had;
+
+	sl_turn_look(j->page, &seen);
+	had = seen.used_ns > j->used_ns ? seen.used_ns - j->used_ns : 0;
+	if (seen.began_ns > 0 && had < most)
+		had += since(seen.began_ns, s->now_ns);
+	return (sl_ns)(had == 0 ? 1 : had < most ? had : most);
+}
+
+/* Whether another goes first once the service of the turn under way counts. It is no
+ * event, so it must not be there when decisions are made. */
+static bool has_rival(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	struct sl_job *sj = sl_share_find(&s->share, j->id);
+	bool wanted;
+
+	if (!sj)
+		return false;
+	sj->ahead_ns = under_way(s, j);
+	wanted = sl_share_wants_boundary(&s->share, j->lane);
+	sj->ahead_ns = 0;
+	return wanted;
+}
+
+static bool is_wanted(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	if (j->overhang || j->parking || j->tell != SL_SRV_TELL_NOTHING)
+		return true;
+	return has_rival(s, j);
+}
+
+static void ask(struct sl_serve *s, struct sl_srv_job *j)
+{
+	bool wanted = is_wanted(s, j);
+
+	j->looked_ns = s->now_ns;
+	if (wanted == j->wanted)
+		return;
+	j->wanted = wanted;
+	j->wanted_ns = s->now_ns;
+	if (wanted)
+		sl_turn_ask(j->page);
+	else
+		sl_turn_unask(j->page);
+}
+
+/* When a job is out of patience's reach; -1: it owes nothing. */
+static sl_ns deadline_of(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	if ((j->granted || j->overhang) && j->wanted)
+		return j->wanted_ns + patience(s, j);
+	if (j->parking)
+		return j->parking_ns + ready_patience(j);
+	if (j->told && !j->ready && j->tell == SL_SRV_TELL_NOTHING && j->resident &&
+		s->share.lanes.items[j->lane].holder == j->id)
+		return j->unready_ns + ready_patience(j);
+	return -1;
+}
+
+static void revoke_late(struct sl_serve *s)
+{
+	char why[160];
+
+	for (size_t i = 0; i < s->n_jobs;) {
+		struct sl_srv_job *j = s->jobs[i];
+		sl_ns at = deadline_of(s, j);
+
+		if (at < 0 || s->now_ns < at) {
+			i++;
+			continue;
+		}
+		(void)snprintf(why, sizeof(why),
+			"the job did not answer within %.1f s; its turn and memory went "
+			"to "
+			"others (turn_timeout)",
+			(double)(at - (j->wanted	   ? j->wanted_ns
+					      : j->parking ? j->parking_ns
+							   : j->unready_ns)) *
+				1e-9);
+		sl_srv_job_lose(s, j, SL_E_LOST, why);
+		i = 0;
+	}
+}
+
+void sl_srv_turns(struct sl_serve *s)
+{
+	bool again;
+
+	revoke_late(s);
+	do {
+		again = false;
+		for (uint32_t lane = 0; lane < s->share.lanes.n; lane++) {
+			const struct sl_lane *v = &s->share.lanes.items[lane];
+			struct sl_srv_job *j = NULL;
+
+			if (v->open && v->holder != SL_JOB_NONE)
+				j = sl_srv_job_find(s, v->holder);
+			if (j && !j->granted && !j->overhang)
+				again = try_grant(s, j) || again;
+		}
+	} while (again);
+	for (size_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i]->granted || s->jobs[i]->overhang)
+			ask(s, s->jobs[i]);
+}
+
+/* Time alone makes a rival of who waits beside a holder: how soon to look again. */
+static sl_ns look_again(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	sl_ns usual = usual_turn(j);
+
+	if (!j->granted || j->wanted || s->n_jobs < 2)
+		return -1;
+	usual = usual < LOOK_LEAST_NS ? LOOK_LEAST_NS : usual;
+	return j->looked_ns + (usual < LOOK_MOST_NS ? usual : LOOK_MOST_NS);
+}
+
+sl_ns sl_srv_turns_due(const struct sl_serve *s)
+{
+	sl_ns due = -1;
+
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		const struct sl_srv_job *j = s->jobs[i];
+		sl_ns at = deadline_of(s, j);
+
+		if (at < 0)
+			at = look_again(s, j);
+		if (at >= 0 && (due < 0 || at < due))
+			due = at;
+	}
+	return due;
+}
