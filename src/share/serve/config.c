@@ -300,20 +300,28 @@ static sl_status choose_socket(struct sl_serve_settings *s)
 
 static sl_status available(uint64_t *out)
 {
-	unsigned long long kib = 0;
+	static const char key[] = "MemAvailable:";
 	char line[128];
+	uint64_t kib = 0;
 	FILE *f = fopen("/proc/meminfo", "re");
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+	while (f && kib == 0 && fgets(line, sizeof(line), f)) {
+		char *at = line + sizeof(key) - 1;
+
+		if (strncmp(line, key, sizeof(key) - 1) != 0)
+			continue;
+		at += strspn(at, " ");
+		at[strspn(at, "0123456789")] = '\0';
+		if (sl_u64_parse(at, &kib) != SL_OK)
 			break;
+	}
 	if (f)
 		(void)fclose(f);
 	if (kib == 0)
 		return SL_FAIL(SL_E_READ,
 			"/proc/meminfo does not say how much memory is available; give "
 			"the budget as a size");
-	*out = (uint64_t)kib * 1024;
+	*out = kib * 1024;
 	return SL_OK;
 }
 

@@ -17,6 +17,7 @@
 #define MAX_JOBS ((size_t)1 << 16)
 #define IN_LARGE SL_LINK_MOST
 #define MILLION 1000000u
+#define START_FIELD 20 /* of /proc/PID/stat, counted behind the program's name */
 
 struct sl_srv_job *sl_srv_job_find(const struct sl_serve *s, uint32_t id)
 {
@@ -34,8 +35,8 @@ bool sl_srv_random(void *to, size_t bytes)
 uint64_t sl_srv_pid_start(pid_t pid)
 {
 	char path[64], text[1024];
-	unsigned long long start = 0;
-	const char *at;
+	uint64_t start;
+	char *at;
 	size_t n;
 	FILE *f;
 
@@ -48,13 +49,15 @@ uint64_t sl_srv_pid_start(pid_t pid)
 	text[n] = '\0';
 	/* The name of the program may hold anything; behind its bracket are numbers. */
 	at = strrchr(text, ')');
-	if (!at || (at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) ||
-		sscanf(at + 1,
-			" %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-			" %*s %*s %*s %llu",
-			&start) != 1)
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
 		return 0;
-	return start;
+	for (int i = 0; at && i < START_FIELD; i++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return 0;
+	at++;
+	at[strspn(at, "0123456789")] = '\0';
+	return sl_u64_parse(at, &start) == SL_OK ? start : 0;
 }
 
 /* Whether row i is one that the job may be given. */

@@ -199,11 +199,10 @@ static void earliest(sl_ns *due, sl_ns at)
 static sl_ns next_due(const struct sl_serve *s)
 {
 	sl_ns due = s->n_scrubs > 0 || s->dirty ? s->now_ns : -1;
-	sl_ns age = sl_share_next_wake(&s->share);
 
 	earliest(&due, sl_srv_peers_due(s));
 	earliest(&due, sl_srv_turns_due(s));
-	earliest(&due, age < 0 ? -1 : age + s->boot_ns);
+	earliest(&due, sl_srv_wake(s));
 	earliest(&due, s->retry_ns > 0 ? s->retry_ns : -1);
 	earliest(&due, s->accept_ns > 0 ? s->accept_ns : -1);
 	earliest(&due, s->grace_ns > 0 ? s->grace_ns : -1);
@@ -228,12 +227,12 @@ static int timeout_of(const struct sl_serve *s, bool wait)
 /* What time alone brings about. */
 static void on_time(struct sl_serve *s)
 {
-	sl_ns age = sl_share_next_wake(&s->share);
+	sl_ns wake = sl_srv_wake(s);
 	sl_ns due = sl_srv_turns_due(s);
 	struct sl_step tick = sl_srv_step(s, SL_STEP_TICK, 0);
 
 	sl_srv_sock_resume(s);
-	if (age >= 0 && s->now_ns - s->boot_ns >= age && sl_srv_event(s, &tick) != SL_OK)
+	if (wake >= 0 && s->now_ns >= wake && sl_srv_event(s, &tick) != SL_OK)
 		sl_srv_log_say(&s->log, "fault", UINT32_MAX, sl_last_error());
 	if (due >= 0 && s->now_ns >= due)
 		s->dirty = true;

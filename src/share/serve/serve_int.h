@@ -64,6 +64,8 @@ void sl_srv_book(const struct sl_serve *s, struct sl_srv_job *j, uint64_t turns,
 	uint64_t used, struct sl_step *out);
 void sl_srv_turns(struct sl_serve *s); /* gives, asks back, revokes */
 sl_ns sl_srv_turns_due(const struct sl_serve *s);
+/* When sl_share wants a tick; -1: never. */
+sl_ns sl_srv_wake(const struct sl_serve *s);
 
 /* lanes.c */
 struct sl_srv_mem *sl_srv_mem_find(const struct sl_serve *s, uint32_t lane, uid_t user);

@@ -10,8 +10,6 @@
 #include "base/compiler.h"
 
 #define USUAL_TURNS 20
-#define LOOK_LEAST_NS ((sl_ns)1000000)
-#define LOOK_MOST_NS ((sl_ns)50 * 1000000)
 #define READY_NS ((sl_ns)60 * 1000000000)
 #define READY_NS_A_MIB ((sl_ns)20 * 1000000) /* filling P from a slow disk */
 
@@ -136,46 +134,17 @@ static bool try_grant(struct sl_serve *s, struct sl_srv_job *j)
 	return false;
 }
 
-/* Service of the turn under way, as its page tells and the clock allows. */
-static sl_ns under_way(const struct sl_serve *s, const struct sl_srv_job *j)
-{
-	struct sl_turn_seen seen;
-	uint64_t most = since(j->granted_ns, s->now_ns) + 1, had;
-
-	sl_turn_look(j->page, &seen);
-	had = seen.used_ns > j->used_ns ? seen.used_ns - j->used_ns : 0;
-	if (seen.began_ns > 0 && had < most)
-		had += since(seen.began_ns, s->now_ns);
-	return (sl_ns)(had == 0 ? 1 : had < most ? had : most);
-}
-
-/* Whether another goes first once the service of the turn under way counts. It is no
- * event, so it must not be there when decisions are made. */
-static bool has_rival(const struct sl_serve *s, const struct sl_srv_job *j)
-{
-	struct sl_job *sj = sl_share_find(&s->share, j->id);
-	bool wanted;
-
-	if (!sj)
-		return false;
-	sj->ahead_ns = under_way(s, j);
-	wanted = sl_share_wants_boundary(&s->share, j->lane);
-	sj->ahead_ns = 0;
-	return wanted;
-}
-
 static bool is_wanted(const struct sl_serve *s, const struct sl_srv_job *j)
 {
 	if (j->overhang || j->parking || j->tell != SL_SRV_TELL_NOTHING)
 		return true;
-	return has_rival(s, j);
+	return sl_share_wants_boundary(&s->share, j->lane);
 }
 
 static void ask(struct sl_serve *s, struct sl_srv_job *j)
 {
 	bool wanted = is_wanted(s, j);
 
-	j->looked_ns = s->now_ns;
 	if (wanted == j->wanted)
 		return;
 	j->wanted = wanted;
@@ -246,17 +215,6 @@ void sl_srv_turns(struct sl_serve *s)
 			ask(s, s->jobs[i]);
 }
 
-/* Time alone makes a rival of who waits beside a holder: how soon to look again. */
-static sl_ns look_again(const struct sl_serve *s, const struct sl_srv_job *j)
-{
-	sl_ns usual = usual_turn(j);
-
-	if (!j->granted || j->wanted || s->n_jobs < 2)
-		return -1;
-	usual = usual < LOOK_LEAST_NS ? LOOK_LEAST_NS : usual;
-	return j->looked_ns + (usual < LOOK_MOST_NS ? usual : LOOK_MOST_NS);
-}
-
 sl_ns sl_srv_turns_due(const struct sl_serve *s)
 {
 	sl_ns due = -1;
@@ -265,10 +223,21 @@ sl_ns sl_srv_turns_due(const struct sl_serve *s)
 		const struct sl_srv_job *j = s->jobs[i];
 		sl_ns at = deadline_of(s, j);
 
-		if (at < 0)
-			at = look_again(s, j);
 		if (at >= 0 && (due < 0 || at < due))
 			due = at;
 	}
 	return due;
+}
+
+sl_ns sl_srv_wake(const struct sl_serve *s)
+{
+	sl_ns at = sl_share_next_age(&s->share);
+
+	/* Whoever was asked already is not to be looked at again. */
+	for (size_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i]->granted && !s->jobs[i]->wanted) {
+			at = sl_share_next_wake(&s->share);
+			break;
+		}
+	return at < 0 ? -1 : at + s->boot_ns;
 }

@@ -95,7 +95,7 @@ struct sl_srv_job {
 	bool wanted; /* was asked to report */
 	bool stopped; /* was told to end */
 	bool unsaid; /* the journal does not know its state yet */
-	sl_ns arrived_ns, granted_ns, looked_ns, wanted_ns, unready_ns, parking_ns;
+	sl_ns arrived_ns, granted_ns, wanted_ns, unready_ns, parking_ns;
 	sl_ns waited_ns; /* until it was first resident; -1: it was not */
 	uint64_t turns, used_ns; /* totals reported and booked */
 	struct sl_msg_rate rate;
