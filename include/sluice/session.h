@@ -86,6 +86,7 @@ struct sl_session_config {
 /* What sharing cost a job so far. */
 struct sl_shared_stats {
 	double waited_ms; /* to be admitted and for turns */
+	double admit_ms; /* to be admitted, of it */
 	uint64_t turns; /* iterations on the shared device */
 	uint64_t switches; /* turns given away */
 	uint64_t parked; /* times that it was copied away and brought back */
@@ -125,6 +126,9 @@ struct sl_session_events {
 	void (*step)(void *ctx, const struct sl_step_report *r); /* NULL: not told */
 	void (*eval)(void *ctx, const struct sl_eval_report *r);
 	void (*note)(void *ctx, const char *text); /* something a person should know */
+	/* of a shared job: about once a second while it waits to be admitted or for its
+	 * turn */
+	void (*wait)(void *ctx, const char *reason, double waited_ms);
 };
 
 struct sl_summary {

@@ -21,10 +21,10 @@ struct sl_gate {
 	/* Whether leave would give the turn away: copies under way must then have ended.
 	 */
 	bool (*wanted)(void *ctx);
-	/* An iteration is over; used_ns of it. */
-	sl_status (*leave)(void *ctx, sl_ns used_ns);
-	/* Work outside of turns comes next: the turn is given away, whoever wants it;
-	 * copies have ended. Without a turn: nothing happens. */
+	/* An iteration is over; used_ns of it. rests: other work than iterations comes
+	 * next, and the turn is given away whoever wants it; copies have ended. */
+	sl_status (*leave)(void *ctx, sl_ns used_ns, bool rests);
+	/* The same outside of turns: none is wanted until the next enter. */
 	sl_status (*idle)(void *ctx);
 	/* Whether the memory was taken away meanwhile: asked before each op. */
 	bool (*lost)(void *ctx);

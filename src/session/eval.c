@@ -152,5 +152,7 @@ sl_status sl_session_infer(struct sl_session *s, void *ctx,
 
 	SL_TRY(sl_session_ready(s, SL_EVAL));
 	SL_TRY(sl_session_want_logits(s));
-	return each_batch(s, predict_batch, &sink);
+	SL_TRY(each_batch(s, predict_batch, &sink));
+	s->done = true;
+	return SL_OK;
 }

@@ -48,6 +48,8 @@ struct sl_machine {
 	struct sl_device_arena given; /* the arena; no base: it has one of its own */
 	uint64_t most_p_bytes; /* that a plan may leave at the boundary; 0: all */
 	bool in_turn;
+	bool waits_next; /* set by the caller of a step: its next samples are not there */
+	bool rests; /* set by the caller of a step: long work comes after it */
 	sl_ns turn_began;
 	sl_ns waited_ns; /* for turns, in all */
 };
@@ -105,6 +107,8 @@ SL_NODISCARD sl_status sl_machine_enter(struct sl_machine *m);
 SL_NODISCARD sl_status sl_machine_leave(struct sl_machine *m);
 /* Before long work outside of turns. */
 SL_NODISCARD sl_status sl_machine_idle(struct sl_machine *m);
+/* The job's part of the links from now on, in millionths: its next plans know it. */
+void sl_machine_channel(struct sl_machine *m, uint32_t ppm);
 /* SL_E_LOST once the memory was taken away. */
 SL_NODISCARD sl_status sl_machine_look(const struct sl_machine *m);
 /* Runs the adopted instance once. */

@@ -11,6 +11,7 @@
 
 #define WARM_UP 1
 #define NICE 10
+#define WHOLE 1000000u
 
 enum state { IDLE, BUSY, READY };
 
@@ -25,6 +26,7 @@ struct sl_replan {
 		counted[SL_REPLAN_MAX_LINKS]; /* and until the plan before */
 	bool fresh; /* times are of the last step */
 	uint64_t seen; /* measured steps */
+	uint32_t part_ppm, old_part_ppm; /* of the links: now, and when planned last */
 	sl_ns rest_until; /* no planning before */
 	struct sl_replan_stats stats;
 
@@ -126,6 +128,7 @@ sl_status sl_replan_create(const struct sl_replan_opts *opts, struct sl_replan *
 		r->opts.limit = SL_DRIFT_DEFAULT;
 	r->plan = opts->plan;
 	r->stats.price_ns = opts->plan->price_ns;
+	r->part_ppm = r->old_part_ppm = WHOLE;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	SL_TRY_OUT(copy_trace(r));
@@ -174,18 +177,31 @@ void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links)
 	r->fresh = r->seen > WARM_UP;
 }
 
+void sl_replan_channel(struct sl_replan *r, uint32_t ppm)
+{
+	r->part_ppm = ppm > 0 && ppm <= WHOLE ? ppm : WHOLE;
+}
+
 static bool wants_plan(const struct sl_replan *r)
 {
 	uint64_t stored = 0;
 
 	if (!r->fresh || sl_clock_now() < r->rest_until)
 		return false;
-	if (r->stats.plans + r->stats.failed == 0)
+	if (r->stats.plans + r->stats.failed == 0 || r->part_ppm != r->old_part_ppm)
 		return true;
 	for (uint32_t i = 0; i < r->timed.n_ops; i++)
 		stored += r->timed.ops[i].dur_ns;
 	return sl_drift_exceeds(
 		sl_drift_sum(r->times, r->timed.n_ops), stored, r->opts.limit);
+}
+
+/* What was measured with another part of the links is worth as much of them. */
+static void share_link(const struct sl_replan *r, struct sl_trace_link *l)
+{
+	double rate = (double)l->bytes_per_s * r->part_ppm / r->old_part_ppm;
+
+	l->bytes_per_s = rate < 1 ? 1 : (uint64_t)rate;
 }
 
 static void begin_plan(struct sl_replan *r)
@@ -199,7 +215,10 @@ static void begin_plan(struct sl_replan *r)
 		sl_drift_correct_link(&r->links[i], now->copies - then->copies,
 			now->bytes - then->bytes, now->ns - then->ns);
 		r->counted[i] = *now;
+		if (r->part_ppm != r->old_part_ppm)
+			share_link(r, &r->links[i]);
 	}
+	r->old_part_ppm = r->part_ppm;
 	pthread_mutex_lock(&r->lock);
 	r->state = BUSY;
 	pthread_cond_broadcast(&r->changed);

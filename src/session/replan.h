@@ -50,6 +50,8 @@ uint64_t *sl_replan_times(struct sl_replan *r);
 /* The step is over and noted all times; links are what copies took since the engine
  * began, one for each link of the trace. */
 void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links);
+/* The links are shared with others from now on: what is left of them, in millionths. */
+void sl_replan_channel(struct sl_replan *r, uint32_t ppm);
 /* Before a step: judges what was measured. Returns a plan that is to be adopted, or NULL.
  * After a plan comes sl_replan_adopted, before anything else. */
 const struct sl_plan *sl_replan_boundary(struct sl_replan *r);

@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "session/host.h"
 #include "session/optimizer.h"
+#include "session/shared.h"
 #include "session/session_int.h"
 
 bool sl_instance_is_built(const struct sl_instance *x)
@@ -159,6 +160,8 @@ static sl_status open_session(struct sl_session *s)
 	SL_TRY(build_templates(s));
 	SL_TRY(alloc_io(s));
 	s->seal_threads = sl_machine_cores();
+	if (s->config.shared)
+		SL_TRY(sl_shared_open(s));
 	SL_TRY(sl_session_build(s, first));
 	return settle_budget(s, &s->instances[first]);
 }
@@ -340,6 +343,7 @@ void sl_session_close(struct sl_session *s)
 	if (s == NULL)
 		return;
 	sl_machine_finish(&s->machine);
+	sl_shared_close(s->shared);
 	for (int id = 0; id < SL_INSTANCE_COUNT; id++)
 		sl_instance_finish(&s->instances[id]);
 	sl_graph_destroy(s->train_template);

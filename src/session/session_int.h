@@ -47,6 +47,7 @@ struct sl_session {
 	struct sl_session_config config;
 	const struct sl_host *host; /* NULL: the device is its own */
 	struct sl_shared *shared; /* the host, if it is the daemon (shared.h) */
+	bool done; /* what it was to do */
 	struct sl_model_config model;
 	struct sl_graph *train_template, *eval_template;
 	struct sl_data *data;

@@ -137,6 +137,8 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
 	SL_TRY(sl_machine_renew(&s->machine));
 	SL_TRY(sl_machine_step(&s->machine, &run));
+	s->machine.waits_next = s->machine.gate != NULL && s->io.given == NULL &&
+				sl_prefetch_is_busy(s->prefetch);
 	return sl_machine_leave(&s->machine);
 }
 

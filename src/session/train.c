@@ -153,6 +153,12 @@ static double step_ms(const struct sl_session *s, sl_ns begin)
 	       1e6;
 }
 
+static bool saves_after(const struct sl_session *s, int64_t step)
+{
+	return step == sl_session_total_steps(s) ||
+	       (s->config.save_every > 0 && step % s->config.save_every == 0);
+}
+
 static sl_status one_step(struct sl_session *s)
 {
 	sl_ns begin = sl_clock_now();
@@ -167,7 +173,9 @@ static sl_status one_step(struct sl_session *s)
 	SL_TRY(sl_session_ready(s, id));
 	sl_machine_stats(&s->machine, &s->before);
 	s->waited_before = s->machine.waited_ns;
+	s->machine.rests = saves_after(s, s->step + 1);
 	SL_TRY(sl_session_run(s, id));
+	s->machine.rests = false;
 	SL_TRY(check_loss(s));
 	ms = step_ms(s, begin);
 	s->step++;
@@ -197,9 +205,7 @@ static sl_status after_step(struct sl_session *s, struct sl_summary *out)
 		if (s->events.eval != NULL)
 			s->events.eval(s->events.ctx, &out->eval);
 	}
-	if (last || (s->config.save_every > 0 && s->step % s->config.save_every == 0))
-		return save(s);
-	return SL_OK;
+	return saves_after(s, s->step) ? save(s) : SL_OK;
 }
 
 static int by_value(const void *a, const void *b)
@@ -296,5 +302,6 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 			out->loss_first = s->io.loss;
 		SL_TRY(after_step(s, out));
 	}
+	s->done = true;
 	return summarize(s, out);
 }

@@ -38,14 +38,18 @@ static sl_status settle(struct sl_machine *m)
 
 sl_status sl_machine_leave(struct sl_machine *m)
 {
+	bool wanted, rests;
+
 	if (m->gate == NULL || !m->in_turn)
 		return SL_OK;
-	if (m->gate->wanted(m->gate->ctx))
+	wanted = m->gate->wanted(m->gate->ctx);
+	rests = m->rests || (wanted && m->waits_next);
+	if (wanted || rests)
 		SL_TRY(settle(m));
 	/* What was computed on pages that were no longer there is worth nothing. */
 	SL_TRY(sl_machine_look(m));
 	m->in_turn = false;
-	return m->gate->leave(m->gate->ctx, sl_clock_now() - m->turn_began);
+	return m->gate->leave(m->gate->ctx, sl_clock_now() - m->turn_began, rests);
 }
 
 sl_status sl_machine_idle(struct sl_machine *m)
@@ -54,4 +58,10 @@ sl_status sl_machine_idle(struct sl_machine *m)
 		return SL_OK;
 	SL_TRY(settle(m));
 	return m->gate->idle(m->gate->ctx);
+}
+
+void sl_machine_channel(struct sl_machine *m, uint32_t ppm)
+{
+	if (m->replan != NULL)
+		sl_replan_channel(m->replan, ppm);
 }

@@ -108,6 +108,7 @@ enum sl_wire_state {
 #define SL_WIRE_HAS_PAGE 1u
 #define SL_WIRE_HAS_P 2u
 #define SL_WIRE_HAS_LANE 4u
+#define SL_WIRE_HAS_IDLE 8u /* it wants no turns until AWAKE */
 
 /* "train", "waiting"; "unknown" for numbers that are none. */
 const char *sl_wire_kind_name(uint32_t kind);

@@ -99,8 +99,9 @@ static void disturb(struct host *h)
 	sl_free(copy);
 }
 
-static sl_status leave(void *ctx, sl_ns used_ns)
+static sl_status leave(void *ctx, sl_ns used_ns, bool rests)
 {
+	((struct host *)ctx)->idles += rests;
 	assert_true(used_ns >= 0);
 	assert_true(((struct host *)ctx)->inside);
 	disturb(ctx);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_TESTS_FAKE_DAEMON_H
+#define SL_TESTS_FAKE_DAEMON_H
+
+#include "share/wire/proto.h"
+
+/*
+ * A daemon of one lane on a thread of its own, for tests of its clients. It admits
+ * everybody at once, gives the turn to one after the other, empties the lane in between,
+ * and, if told so, disturbs them.
+ */
+struct sl_fake_opts {
+	uint32_t row; /* of the menu, if there are so many */
+	uint64_t park_every; /* reports of a job until it is parked and brought back */
+	uint64_t lane_every; /* until it gets other memory for the lane */
+	uint64_t drop_every; /* until its connection breaks */
+	uint64_t lose_at; /* the report after which its memory is revoked */
+	uint64_t stop_at; /* the report after which it is cancelled */
+	bool admits_nobody;
+	const char *refusal; /* of REGISTER; NULL: none */
+};
+
+struct sl_fake_seen {
+	uint64_t jobs, ends, reports, idles, attaches, parks, lanes, explains, rates;
+	uint32_t end_code; /* of the last END */
+	struct sl_msg_reg last; /* job */
+};
+
+struct sl_fake_daemon;
+struct sl_fake_daemon *sl_fake_start(const struct sl_fake_opts *opts);
+const char *sl_fake_socket(const struct sl_fake_daemon *d);
+void sl_fake_seen(struct sl_fake_daemon *d, struct sl_fake_seen *out);
+void sl_fake_stop(struct sl_fake_daemon *d); /* everything breaks */
+
+#endif
