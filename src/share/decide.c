@@ -12,6 +12,8 @@ static int by_wait(const void *a, const void *b, void *s)
 		s, *(struct sl_job *const *)a, *(struct sl_job *const *)b);
 }
 
+#define FEW 8 /* jobs picked one by one before the rest is sorted */
+
 static struct sl_step step_of(const struct sl_share *s, enum sl_step_kind kind)
 {
 	return (struct sl_step){.kind = kind, .at_ns = s->now_ns};
@@ -78,6 +80,47 @@ static sl_status try_admit(struct sl_share *s, struct sl_job *j, struct sl_log *
 	return admit(s, j, &fit, out);
 }
 
+/* What did not fit; nothing as large in both does then either. */
+struct memo {
+	bool any;
+	uint64_t persistent, ephemeral;
+};
+
+/* Who may come in as things stand: kept until somebody does. */
+struct door {
+	bool moves; /* bytes are on their way to somebody */
+	struct sl_lanes then; /* the lanes when they have come */
+	struct memo now_no, then_no;
+};
+
+static struct door door_of(struct sl_share *s)
+{
+	struct door d = {.moves = sl_share_moves(s)};
+
+	if (d.moves)
+		d.then = sl_share_without(s);
+	return d;
+}
+
+static bool fits(const struct sl_lanes *v, bool at_boundary, struct memo *no,
+	const struct sl_job *j)
+{
+	if (no->any && j->persistent_bytes >= no->persistent &&
+		j->ephemeral_bytes >= no->ephemeral)
+		return false;
+	if (sl_lane_find(v, j->persistent_bytes, j->ephemeral_bytes, at_boundary).fits)
+		return true;
+	*no = (struct memo){true, j->persistent_bytes, j->ephemeral_bytes};
+	return false;
+}
+
+/* Whether j need be asked at all: who neither fits nor has a claim changes nothing. */
+static bool may_come(const struct sl_share *s, struct door *d, const struct sl_job *j)
+{
+	return !s->policy->passes || fits(&s->lanes, !s->policy->eager, &d->now_no, j) ||
+	       (d->moves && fits(&d->then, false, &d->then_no, j));
+}
+
 static sl_status reject_all(struct sl_share *s, struct sl_log *out)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -139,26 +182,38 @@ static sl_status shrink_all(struct sl_share *s, struct sl_log *out)
 	return SL_OK;
 }
 
+/* The next of n in order to the front of `from`: the first few one by one. */
+static void take_next(struct sl_share *s, struct sl_job **from, size_t n, size_t taken)
+{
+	struct sl_job *first;
+	size_t best = 0;
+
+	if (taken == FEW)
+		qsort_r(from, n, sizeof(struct sl_job *), by_wait, s);
+	for (size_t i = 1; taken < FEW && i < n; i++)
+		if (sl_share_wait_order(s, from[i], from[best]) < 0)
+			best = i;
+	first = from[best];
+	from[best] = from[0];
+	from[0] = first;
+}
+
 /* Admission before the first turn, in order of arrival within each rank. */
 static sl_status admit_all(struct sl_share *s, struct sl_log *out)
 {
 	const struct sl_job *aged = sl_share_first_aged(s);
+	struct door d = door_of(s);
 	size_t n = 0;
-	bool sorted = true;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sl_job *j = s->jobs[i];
 
-		if (j->resident || j->held || (aged && aged != j))
-			continue;
-		s->order[n] = j;
-		sorted = sorted &&
-			 (n == 0 || sl_share_wait_order(s, s->order[n - 1], j) < 0);
-		n++;
+		if (!j->resident && !j->held && (!aged || aged == j) &&
+			may_come(s, &d, j))
+			s->order[n++] = j;
 	}
-	if (!sorted)
-		qsort_r(s->order, n, sizeof(struct sl_job *), by_wait, s);
 	for (size_t i = 0; i < n; i++) {
+		take_next(s, s->order + i, n - i, i);
 		SL_TRY(try_admit(s, s->order[i], out));
 		if (!s->order[i]->resident &&
 			(!s->policy->passes || sl_share_claims(s, s->order[i])))
@@ -180,24 +235,32 @@ static bool is_ready(const struct sl_share *s, const struct sl_job *j)
 	       lane->size_bytes >= j->ephemeral_bytes;
 }
 
+/* Whether j may take a turn now; d NULL: nobody more is admitted. */
+static bool is_candidate(const struct sl_share *s, const struct sl_job *aged,
+	struct door *d, const struct sl_job *j)
+{
+	if (!sl_job_waits(j) || j->parking)
+		return false;
+	if (j->resident)
+		return s->lanes.items[j->lane].holder == SL_JOB_NONE;
+	return !s->policy->eager && d && (!aged || aged == j) && may_come(s, d, j);
+}
+
 /* The next job in order, after `last`, that may take a turn now. */
 static struct sl_job *next_for_turn(
-	const struct sl_share *s, const struct sl_job *last, bool admits)
+	const struct sl_share *s, const struct sl_job *last, struct door *d)
 {
 	const struct sl_job *aged = sl_share_first_aged(s);
 	struct sl_job *best = NULL;
+	bool settled = s->rules.shares || sl_ledger_settled(&s->ledger);
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sl_job *j = s->jobs[i];
 
-		if (!sl_job_waits(j) || j->parking)
-			continue;
-		if (j->resident ? s->lanes.items[j->lane].holder != SL_JOB_NONE ||
-					  !is_ready(s, j)
-				: s->policy->eager || !admits || (aged && aged != j))
-			continue;
-		if ((!last || sl_share_order(s, true, last, j) < 0) &&
-			(!best || sl_share_order(s, true, j, best) < 0))
+		if (is_candidate(s, aged, d, j) &&
+			(!last || sl_share_order(s, true, last, j) < 0) &&
+			(!best || sl_share_order(s, true, j, best) < 0) &&
+			(settled || !j->resident || is_ready(s, j)))
 			best = j;
 	}
 	return best;
@@ -216,10 +279,11 @@ static bool has_free_lane(const struct sl_share *s)
 static sl_status dispatch(struct sl_share *s, struct sl_log *out)
 {
 	const struct sl_job *last = NULL;
+	struct door d = door_of(s);
 	bool admits = true;
 
 	while (has_free_lane(s)) {
-		struct sl_job *j = next_for_turn(s, last, admits);
+		struct sl_job *j = next_for_turn(s, last, admits ? &d : NULL);
 
 		if (!j)
 			return SL_OK;
@@ -231,6 +295,7 @@ static sl_status dispatch(struct sl_share *s, struct sl_log *out)
 				continue;
 			}
 			sl_ledger_settle(&s->ledger);
+			d = door_of(s);
 		}
 		if (is_ready(s, j))
 			SL_TRY(run(s, j, out));
@@ -264,16 +329,17 @@ static void share_lanes(struct sl_share *s)
 
 sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 {
-	size_t before;
+	bool again;
 
 	sl_share_age(s);
 	SL_TRY(reject_all(s, out));
 	SL_TRY(shrink_all(s, out));
 	sl_ledger_settle(&s->ledger);
-	/* Again while there was something: once the first of age runs, others may follow.
-	 */
+	/* Again where the first of age began, or one came in: others may follow then. */
 	do {
-		before = out->n;
+		size_t before = out->n;
+
+		again = sl_share_first_aged(s) != NULL;
 		sl_share_find_least(s);
 		SL_TRY(sl_share_park(s, out));
 		if (s->policy->eager) {
@@ -284,7 +350,10 @@ sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 			share_lanes(s);
 		else
 			SL_TRY(dispatch(s, out));
-	} while (out->n > before);
+		for (size_t i = before; !again && i < out->n; i++)
+			again = out->steps[i].kind != SL_STEP_RUN;
+		again = again && out->n > before;
+	} while (again);
 	return SL_OK;
 }
 

@@ -98,23 +98,26 @@ static bool fits_without_first(struct sl_share *s, const struct sl_job *j, size_
  * else as many as end first. 0: nobody's. */
 static size_t enablers(struct sl_share *s, const struct sl_job *j)
 {
-	struct sl_lanes v;
-	uint64_t sum;
+	struct sl_lanes v = sl_share_without(s);
+	uint64_t sum = sl_share_users_bytes(s, j);
+	struct sl_job *one = NULL;
 	size_t n = 0, low = 1, high;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->jobs[i]->resident && !s->jobs[i]->parking)
-			s->victims[n++] = s->jobs[i];
+	for (size_t i = 0; i < s->n; i++) {
+		struct sl_job *r = s->jobs[i];
+
+		if (!r->resident || r->parking)
+			continue;
+		s->victims[n++] = r;
+		if ((!one || by_remaining(&r, &one, s) < 0) &&
+			sl_share_fits_without_one(s, &v, sum, j, r))
+			one = r;
+	}
+	if (one)
+		s->victims[0] = one;
+	if (one || n == 0 || !fits_without_first(s, j, n))
+		return one ? 1 : 0;
 	qsort_r(s->victims, n, sizeof(struct sl_job *), by_remaining, s);
-	v = sl_share_without(s);
-	sum = sl_share_users_bytes(s, j);
-	for (size_t i = 0; i < n; i++)
-		if (sl_share_fits_without_one(s, &v, sum, j, s->victims[i])) {
-			s->victims[0] = s->victims[i];
-			return 1;
-		}
-	if (n == 0 || !fits_without_first(s, j, n))
-		return 0;
 	for (high = n; low < high;) {
 		size_t mid = low + (high - low) / 2;
 

@@ -45,6 +45,8 @@ struct sl_lane_fit sl_lane_find(const struct sl_lanes *v, uint64_t persistent,
 {
 	const struct sl_lane *r;
 
+	if (!within(v, v->granted_bytes, persistent, 0))
+		return (struct sl_lane_fit){0};
 	if ((v->most == 0 || v->open < v->most) &&
 		within(v, v->granted_bytes, persistent, ephemeral))
 		return (struct sl_lane_fit){true, unused(v), ephemeral};

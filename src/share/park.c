@@ -197,8 +197,9 @@ static int by_loss(const void *a, const void *b, void *s)
 	return -sl_share_order(s, true, x, y);
 }
 
-/* Marks as chosen the fewest that w needs gone; false: there are none. */
-static bool choose(struct sl_share *s, const struct sl_job *w)
+/* Marks as chosen the fewest that w needs gone; false: there are none. *any: somebody
+ * would go for it. */
+static bool choose(struct sl_share *s, const struct sl_job *w, bool *any)
 {
 	struct sl_lanes v;
 	uint64_t sum;
@@ -207,6 +208,7 @@ static bool choose(struct sl_share *s, const struct sl_job *w)
 	for (size_t i = 0; i < s->n; i++)
 		if (!s->jobs[i]->leaves && yields_to(s, s->jobs[i], w))
 			s->victims[n++] = s->jobs[i];
+	*any = n > 0;
 	for (size_t i = 0; i < n; i++)
 		s->victims[i]->chosen = true;
 	if (n == 0 || !sl_share_fits_without(s, w)) {
@@ -261,26 +263,21 @@ static sl_status park_chosen(struct sl_share *s, struct sl_log *out)
 	return st;
 }
 
-static int by_wait(const void *a, const void *b, void *s)
+/* The next of those that wait for admission, after `last`. */
+static struct sl_job *next_waiting(
+	const struct sl_share *s, const struct sl_job *aged, const struct sl_job *last)
 {
-	return sl_share_wait_order(
-		s, *(struct sl_job *const *)a, *(struct sl_job *const *)b);
-}
-
-/* Those that wait for admission, in order. */
-static size_t waiting(struct sl_share *s)
-{
-	const struct sl_job *aged = sl_share_first_aged(s);
-	size_t n = 0;
+	struct sl_job *best = NULL;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct sl_job *j = s->jobs[i];
 
-		if (!j->resident && !j->held && (!aged || aged == j))
-			s->order[n++] = j;
+		if (!j->resident && !j->held && (!aged || aged == j) &&
+			(!last || sl_share_wait_order(s, last, j) < 0) &&
+			(!best || sl_share_wait_order(s, j, best) < 0))
+			best = j;
 	}
-	qsort_r(s->order, n, sizeof(struct sl_job *), by_wait, s);
-	return n;
+	return best;
 }
 
 /* Whether anybody at all might have to go; cheap, and so for most decisions all. */
@@ -309,48 +306,53 @@ static bool may_park(struct sl_share *s)
 	return may;
 }
 
+bool sl_share_moves(const struct sl_share *s)
+{
+	for (size_t i = 0; sl_share_parks(s) && i < s->n; i++)
+		if (s->jobs[i]->parking || s->jobs[i]->leaves)
+			return true;
+	for (size_t i = 0; sl_share_parks(s) && i < s->lanes.n; i++)
+		if (s->lanes.items[i].open && s->lanes.items[i].dirty)
+			return true;
+	return false;
+}
+
 bool sl_share_claims(struct sl_share *s, const struct sl_job *j)
 {
-	bool moves = false;
-
-	for (size_t i = 0; sl_share_parks(s) && !moves && i < s->n; i++)
-		moves = s->jobs[i]->parking || s->jobs[i]->leaves;
-	for (size_t i = 0; sl_share_parks(s) && !moves && i < s->lanes.n; i++)
-		moves = s->lanes.items[i].open && s->lanes.items[i].dirty;
-	return moves && sl_share_fits_without(s, j);
+	return sl_share_moves(s) && sl_share_fits_without(s, j);
 }
 
 sl_status sl_share_park(struct sl_share *s, struct sl_log *out)
 {
-	size_t n;
+	const struct sl_job *aged = sl_share_first_aged(s), *w = NULL;
+	bool any;
 
 	if (!sl_share_parks(s) || !may_park(s))
 		return SL_OK;
-	n = waiting(s);
-	for (size_t i = 0; i < n && i < TRIES; i++) {
-		const struct sl_job *w = s->order[i];
-
+	for (int tries = 0; tries < TRIES; tries++) {
+		w = next_waiting(s, aged, w);
 		/* Nobody need go, or those who do are on their way. */
-		if ((fits_in(&s->lanes, w) && sl_share_in_limit(s, w, w->persistent_bytes,
-						      w->ephemeral_bytes)) ||
+		if (!w ||
+			(fits_in(&s->lanes, w) &&
+				sl_share_in_limit(
+					s, w, w->persistent_bytes, w->ephemeral_bytes)) ||
 			sl_share_fits_without(s, w))
 			return SL_OK;
-		if (choose(s, w))
+		if (choose(s, w, &any))
 			return park_chosen(s, out);
-		if (!s->policy->passes)
+		/* Who comes after w moves nobody that w does not. */
+		if (!s->policy->passes || !any)
 			return SL_OK;
 	}
 	return SL_OK;
 }
 
-/* Service that v still has before its lane's turn is due to o, under a policy of turns.
- */
-static sl_ns until_level(
-	const struct sl_share *s, const struct sl_job *v, const struct sl_job *o)
+/* Service that v still has before its lane's turn is due to one of this level, under a
+ * policy of turns. */
+static sl_ns until_level(const struct sl_share *s, const struct sl_job *v, int64_t level)
 {
-	struct sl_job then = sl_share_then(s, v, false);
 	sl_ns turn = v->turn_ns > 0 ? v->turn_ns : UNKNOWN_TURN_NS;
-	int64_t ahead = o->level - then.level;
+	int64_t ahead = level - sl_share_then(s, v, false).level;
 
 	if (ahead <= 0)
 		return turn;
@@ -359,43 +361,45 @@ static sl_ns until_level(
 	return ahead < SL_SHARE_MOST / turn ? ahead * turn : SL_SHARE_MOST;
 }
 
-/* Time until v, which has a turn, may have to end it for o though nothing is reported;
- * -1: no such time. */
-static sl_ns until_due(
-	const struct sl_share *s, const struct sl_job *v, const struct sl_job *o)
+/* Time until v, which has a turn, may have to end it though nothing is reported; -1:
+ * there is no such time. */
+static sl_ns until_due(const struct sl_share *s, const struct sl_job *v)
 {
-	sl_ns left;
+	bool waits = false;
+	const struct sl_job *rival = NULL; /* the resident of the least level */
+	sl_ns left = -1, stay = stay_of(s, v) - stayed(s, v);
 
-	if (o == v || o->held || o->running || o->parking ||
-		(o->resident ? o->lane != v->lane : !sl_share_parks(s)))
-		return -1;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sl_job *o = s->jobs[i];
+
+		if (!sl_job_waits(o) || o->parking)
+			continue;
+		waits |= !o->resident && sl_share_parks(s);
+		if (o->lane == v->lane && (!rival || o->level < rival->level))
+			rival = o;
+	}
 	if (s->policy->by_remaining)
-		return sl_share_remaining(s, v);
-	if (!s->policy->turns || !s->policy->charge)
-		return -1;
-	if (o->resident)
-		return until_level(s, v, o);
-	left = stay_of(s, v) - stayed(s, v);
-	return left > 0 ? left : -1;
+		return waits || rival ? sl_share_remaining(s, v) : -1;
+	if (rival)
+		left = until_level(s, v, rival->level);
+	return waits && stay > 0 && (left < 0 || stay < left) ? stay : left;
 }
 
 sl_ns sl_share_next_wake(const struct sl_share *s)
 {
 	sl_ns next = sl_share_next_age(s), floor = s->rules.quantum_ns / 64 + 1;
+	bool takes = s->policy->by_remaining || (s->policy->turns && s->policy->charge);
 
-	for (size_t lane = 0; lane < s->lanes.n && !s->rules.shares; lane++) {
-		const struct sl_lane *at = &s->lanes.items[lane];
-		const struct sl_job *v = sl_share_find(s, at->holder);
+	for (size_t i = 0; takes && !s->rules.shares && i < s->lanes.n; i++) {
+		const struct sl_lane *lane = &s->lanes.items[i];
+		const struct sl_job *v = sl_share_find(s, lane->holder);
+		sl_ns left = lane->open && v ? until_due(s, v) : -1;
 
-		for (size_t i = 0; v && at->open && i < s->n; i++) {
-			sl_ns left = until_due(s, v, s->jobs[i]);
-
-			if (left < 0)
-				continue;
-			left = left > floor ? left : floor;
-			if (next < 0 || s->now_ns + left < next)
-				next = s->now_ns + left;
-		}
+		if (left < 0)
+			continue;
+		left = left > floor ? left : floor;
+		if (next < 0 || s->now_ns + left < next)
+			next = s->now_ns + left;
 	}
 	return next;
 }

@@ -72,6 +72,8 @@ bool sl_share_fits_without(struct sl_share *s, const struct sl_job *w);
 /* Whether it does if of those that stay `out` goes too; v and sum as of the two above. */
 bool sl_share_fits_without_one(struct sl_share *s, const struct sl_lanes *v, uint64_t sum,
 	const struct sl_job *w, const struct sl_job *out);
+/* Bytes are on their way to somebody: from residents that go, or lanes that shrink. */
+bool sl_share_moves(const struct sl_share *s);
 /* Bytes are on their way to j: nobody after it may have them. */
 bool sl_share_claims(struct sl_share *s, const struct sl_job *j);
 
