@@ -361,6 +361,14 @@ static sl_ns until_level(const struct sl_share *s, const struct sl_job *v, int64
 	return ahead < SL_SHARE_MOST / turn ? ahead * turn : SL_SHARE_MOST;
 }
 
+/* The lesser of two times; one that is not above 0 is none. */
+static sl_ns sooner(sl_ns a, sl_ns b)
+{
+	if (a <= 0 || b <= 0)
+		return a > 0 ? a : b > 0 ? b : -1;
+	return a < b ? a : b;
+}
+
 /* Time until v, which has a turn, may have to end it though nothing is reported; -1:
  * there is no such time. */
 static sl_ns until_due(const struct sl_share *s, const struct sl_job *v)
@@ -382,7 +390,7 @@ static sl_ns until_due(const struct sl_share *s, const struct sl_job *v)
 		return waits || rival ? sl_share_remaining(s, v) : -1;
 	if (rival)
 		left = until_level(s, v, rival->level);
-	return waits && stay > 0 && (left < 0 || stay < left) ? stay : left;
+	return waits ? sooner(left, stay) : left;
 }
 
 sl_ns sl_share_next_wake(const struct sl_share *s)
