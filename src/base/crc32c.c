@@ -51,23 +51,41 @@ SL_TARGET_CRC32C static uint32_t fast(uint32_t crc, const unsigned char *p, size
 }
 
 #define LANES 4
+#define LINE 64
 
+static inline uint64_t word_at(const unsigned char *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, 8);
+	return word;
+}
+
+/* An instruction a cycle, each three cycles long. One name a lane: an array would live in
+ * memory, and cost two thirds of the speed. */
 SL_TARGET_CRC32C static void fast_lanes(
 	const unsigned char *p, size_t block_len, uint32_t *sums)
 {
-	uint64_t wide[LANES] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-	size_t whole = block_len & ~(size_t)7;
+	uint64_t a = UINT32_MAX, b = a, c = a, d = a;
+	const unsigned char *q = p + block_len, *r = q + block_len, *s = r + block_len;
+	size_t whole = block_len & ~(size_t)7, rest = block_len - whole;
 
 	for (size_t at = 0; at < whole; at += 8) {
-		for (size_t k = 0; k < LANES; k++) {
-			uint64_t word;
-			memcpy(&word, p + k * block_len + at, 8);
-			wide[k] = SL_CRC32C_U64(wide[k], word);
+		if (at % LINE == 0) {
+			__builtin_prefetch(p + LANES * block_len + at);
+			__builtin_prefetch(q + LANES * block_len + at);
+			__builtin_prefetch(r + LANES * block_len + at);
+			__builtin_prefetch(s + LANES * block_len + at);
 		}
+		a = SL_CRC32C_U64(a, word_at(p + at));
+		b = SL_CRC32C_U64(b, word_at(q + at));
+		c = SL_CRC32C_U64(c, word_at(r + at));
+		d = SL_CRC32C_U64(d, word_at(s + at));
 	}
-	for (size_t k = 0; k < LANES; k++)
-		sums[k] = ~fast(
-			(uint32_t)wide[k], p + k * block_len + whole, block_len - whole);
+	sums[0] = ~fast((uint32_t)a, p + whole, rest);
+	sums[1] = ~fast((uint32_t)b, q + whole, rest);
+	sums[2] = ~fast((uint32_t)c, r + whole, rest);
+	sums[3] = ~fast((uint32_t)d, s + whole, rest);
 }
 
 void sl_crc32c_blocks(const void *data, size_t block_len, size_t n, uint32_t *sums)
