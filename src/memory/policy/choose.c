@@ -162,6 +162,7 @@ static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
 	/* A second copy of what is below already costs its way in alone. */
 	ns += gap->dirty ? sl_gap_out_ns(c->g, gap) : 0;
 	price *= gap->wraps ? c->how->cross_price : 1;
+	price *= c->how->weight ? c->how->weight[gap - c->g->gaps] : 1;
 	return 1 + price * (double)ns;
 }
 

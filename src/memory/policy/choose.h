@@ -11,6 +11,7 @@ struct sl_choice {
 	double copy_share; /* part of its copies' time in which a swap does not relieve */
 	double cross_price; /* times link_price, over the boundary; negative: not at all
 			     */
+	const double *weight; /* [gaps] times a swap's cost; NULL: 1 for all */
 };
 
 /* Sets the fates of all gaps. *enough: every op is within the limit. SL_E_NOMEM. */

@@ -19,6 +19,7 @@
  *   prices are tried and whole plans compared.
  * - Chains are recomputed together and stay where there is room, so each op runs about
  * once more; how long a chain may be is searched for, too.
+ * - Copies are spread over the iteration: those that make others wait get dearer.
  * - A worthless swap is never made: gaps are chosen against the excess over the budget,
  * and what turns out not to be needed is given back.
  * - The budget is a promise, with addresses; the paper lowers a sum of bytes as far as it
@@ -30,21 +31,27 @@
 #include "memory/place.h"
 #include "memory/policy/choose.h"
 #include "memory/policy/keep_int.h"
+#include "memory/policy/late.h"
 #include "memory/policy/policy.h"
 #include "memory/policy/tensile_published.h"
 
 #define ROUNDS 4
+#define SPREADS 12
 #define USUAL_POINT .redo_cap = 0.01, .limit = 1, .slack = 0.1, .cross = 1, .copy = 0
 
 struct search {
 	struct sl_gaps g;
 	uint64_t *level; /* [n_ops + 1] */
+	double *weight; /* [gaps] of swaps, as many copies are in each other's way */
+	uint64_t *late_ns; /* [gaps] */
 	uint64_t budget;
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
 	struct sl_plan_price best_price;
 	uint64_t fitted; /* limit of the last plan that fitted; 0: none did */
 	uint64_t point_ns; /* time of the best point so far */
+	uint64_t point_limit; /* and the limit at which it fitted */
+	uint64_t start_limit; /* of the next attempt; 0: see first_limit */
 	bool found;
 	bool hasty; /* rather fewer rounds than the last bytes */
 	bool cross, redo; /* options */
@@ -117,6 +124,8 @@ static uint64_t first_limit(const struct search *s, const struct point *at)
 {
 	uint64_t most = s->fitted > 0 ? s->fitted + s->fitted / 32 : s->budget;
 
+	if (s->start_limit > 0)
+		return s->start_limit;
 	return (uint64_t)((double)(most < s->budget ? most : s->budget) * at->limit);
 }
 
@@ -141,7 +150,8 @@ static sl_status attempt(struct search *s, const struct point *at, uint64_t *ite
 		.redo_cap_ns =
 			s->redo ? (uint64_t)((double)s->total_ns * at->redo_cap) : 0,
 		.copy_share = at->copy,
-		.cross_price = s->cross ? at->cross : -1};
+		.cross_price = s->cross ? at->cross : -1,
+		.weight = s->weight};
 	struct sl_plan p = SL_PLAN_INIT;
 	struct sl_redoer *r = NULL;
 	sl_status st = SL_OK;
@@ -189,6 +199,7 @@ static sl_status scan(struct search *s, struct point *at, double *coordinate,
 		SL_TRY(attempt(s, at, &ns));
 		if (ns < s->point_ns) {
 			s->point_ns = ns;
+			s->point_limit = s->fitted;
 			best = values[i];
 		}
 	}
@@ -204,6 +215,39 @@ static sl_status scan_near(struct search *s, struct point *at, double *coordinat
 	for (int i = 0; i < 4; i++)
 		near[i] = *coordinate * (const double[]){0.4, 0.65, 1.5, 2.3}[i];
 	return scan(s, at, coordinate, near, 4);
+}
+
+/* Doubles the weight of what is most in the way, and of other late copies in proportion;
+ * false if none is late. */
+static bool weigh(struct search *s)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < s->g.n; i++)
+		most = s->late_ns[i] > most ? s->late_ns[i] : most;
+	for (uint32_t i = 0; i < s->g.n && most > 0; i++)
+		s->weight[i] *= 1 + (double)s->late_ns[i] / (double)most;
+	return most > 0;
+}
+
+/* One price for the time on a link hides that it has idle hours: all optimizer state
+ * comes and goes in the backward half. Copies that make others wait get dearer, so that
+ * gaps are used whose copies come at other times. Every other round or so overshoots;
+ * the best plan counts. */
+static sl_status spread(struct search *s, const struct point *at)
+{
+	bool late = true;
+
+	for (int i = 0; i < SPREADS && late && s->point_ns > s->total_ns; i++) {
+		uint64_t ns;
+
+		s->start_limit = s->point_limit;
+		SL_TRY(attempt(s, at, &ns));
+		s->point_ns = ns < s->point_ns ? ns : s->point_ns;
+		SL_TRY(sl_gaps_late(&s->g, s->late_ns));
+		late = weigh(s);
+	}
+	return SL_OK;
 }
 
 static sl_status search(struct search *s)
@@ -229,7 +273,8 @@ static sl_status search(struct search *s)
 	SL_TRY(scan_near(s, &at, &at.redo_cap));
 	if (s->cross)
 		SL_TRY(scan_near(s, &at, &at.cross));
-	return scan_near(s, &at, &at.link_price);
+	SL_TRY(scan_near(s, &at, &at.link_price));
+	return spread(s, &at);
 }
 
 /* Two points that are seldom far off: mostly swapping, and mostly redoing if that one
@@ -252,7 +297,13 @@ static sl_status begin(struct search *s, const struct sl_trace *t, uint64_t budg
 	SL_TRY(sl_gaps_init(&s->g, t));
 	s->total_ns = s->g.start_ns[t->n_ops];
 	s->level = sl_calloc((size_t)t->n_ops + 1, sizeof(*s->level));
-	return s->level ? SL_OK : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	s->weight = sl_calloc((size_t)s->g.n + 1, sizeof(*s->weight));
+	s->late_ns = sl_calloc((size_t)s->g.n + 1, sizeof(*s->late_ns));
+	for (uint32_t i = 0; s->weight && i < s->g.n; i++)
+		s->weight[i] = 1;
+	return s->level && s->weight && s->late_ns
+		       ? SL_OK
+		       : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 }
 
 static void finish(struct search *s)
@@ -260,6 +311,8 @@ static void finish(struct search *s)
 	sl_plan_finish(&s->best);
 	sl_gaps_finish(&s->g);
 	sl_free(s->level);
+	sl_free(s->weight);
+	sl_free(s->late_ns);
 }
 
 /* The safety net; without a tier it has nothing to offer. */
