@@ -24,8 +24,8 @@ struct field {
 #define BIT(kind) (1u << SL_STEP_##kind)
 #define JOBS \
 	(BIT(ARRIVE) | BIT(TURN) | BIT(END) | BIT(RESIZE) | BIT(HOLD) | BIT(RELEASE) | \
-		BIT(PARKED) | BIT(PRIORITY) | BIT(SEAT) | BIT(PAST) | BIT(ADMIT) | \
-		BIT(RUN) | BIT(REJECT) | BIT(PARK))
+		BIT(AWAY) | BIT(PARKED) | BIT(PRIORITY) | BIT(SEAT) | BIT(PAST) | \
+		BIT(ADMIT) | BIT(RUN) | BIT(REJECT) | BIT(PARK))
 #define ROW(key, type, member, kinds) \
 	{ \
 		key, type, offsetof(struct sl_step, member), kinds \
@@ -55,7 +55,7 @@ static const struct field fields[] = {
 
 static const char *const kind_names[SL_STEP_KINDS] = {"arrive", "turn", "end", "resize",
 	"hold", "release", "limit", "tick", "parked", "priority", "policy", "seat",
-	"past", "admit", "run", "shrink", "reject", "park"};
+	"past", "away", "admit", "run", "shrink", "reject", "park"};
 
 sl_status sl_log_reserve(struct sl_log *l, size_t n)
 {

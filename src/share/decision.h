@@ -29,6 +29,8 @@ enum sl_step_kind {
 			 service behind it; and maybe has the turn */
 	SL_STEP_PAST, /* the same of a job that waits: service, and whether it is parked
 		       */
+	SL_STEP_AWAY, /* as HOLD, but nobody's wish: it fills its memory, or is to come
+			 back; it is not parked meanwhile */
 	/* What is decided. */
 	SL_STEP_ADMIT, /* the job becomes resident in a lane, which then has these bytes
 			*/

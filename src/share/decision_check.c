@@ -369,7 +369,8 @@ static sl_status step_of_job(struct sl_decision_check *c, const struct sl_step *
 		return SL_OK;
 	default:
 		sl_check_stop(c, j);
-		j->held = s->kind == SL_STEP_HOLD;
+		j->held = s->kind != SL_STEP_RELEASE;
+		j->stays = s->kind == SL_STEP_AWAY;
 		return SL_OK;
 	}
 }

@@ -7,6 +7,7 @@
 struct sl_checked_job {
 	uint32_t id, user, lane; /* SL_LANE_NONE: not admitted */
 	bool held, turn, parking;
+	bool stays; /* held, but not to be parked */
 	bool settling; /* its bytes may wait for what is busy */
 	uint64_t p, e;
 	sl_ns had, from, waited, aged, had_at_age; /* waits from `from` on; aged -1: no */

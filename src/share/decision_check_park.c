@@ -9,9 +9,10 @@ sl_status sl_check_park(struct sl_decision_check *c, struct sl_checked_job *j)
 
 	if (c->rules.quantum_ns == 0)
 		return SL_FAIL(SL_E_NO, "job %u is parked where nobody is", j->id);
-	if (j->lane == SL_LANE_NONE || j->turn || j->parking)
+	if (j->lane == SL_LANE_NONE || j->turn || j->parking || j->stays)
 		return SL_FAIL(SL_E_NO,
-			"job %u is parked but is no resident without a turn", j->id);
+			"job %u is parked but is no resident without a turn, or away",
+			j->id);
 	for (size_t i = 0; !elder && i < c->n; i++) {
 		const struct sl_checked_job *w = &c->jobs[i];
 

@@ -28,7 +28,8 @@ struct sl_job {
 	uint64_t persistent_bytes; /* P: charged while resident */
 	uint64_t ephemeral_bytes; /* E: the lane holds at least as much */
 
-	bool resident, held; /* held: paused by its user; never picked then */
+	bool resident, held; /* held: paused by its user, or away; never picked then */
+	bool stays; /* away: not parked though it is held */
 	bool running; /* has its lane's turn; where residents share in virtual time: a
 			 part of it */
 	uint32_t lane; /* SL_LANE_NONE unless resident */

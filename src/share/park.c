@@ -79,13 +79,18 @@ sl_ns sl_share_remaining(const struct sl_share *s, const struct sl_job *j)
 	return sl_job_remaining(&then, sl_share_usual(s));
 }
 
+static bool may_go(const struct sl_job *v)
+{
+	return v->resident && !v->parking && !v->stays;
+}
+
 /* Whether v, a resident, may be moved away for w. */
 static bool yields_to(
 	const struct sl_share *s, const struct sl_job *v, const struct sl_job *w)
 {
 	int by;
 
-	if (!v->resident || v->parking)
+	if (!may_go(v))
 		return false;
 	if (v->held)
 		return true;
@@ -299,7 +304,7 @@ static bool may_park(struct sl_share *s)
 	for (size_t i = 0; waits && !may && i < s->n; i++) {
 		const struct sl_job *v = s->jobs[i];
 
-		may = v->resident && !v->parking &&
+		may = may_go(v) &&
 		      (v->held || s->policy->by_remaining || sl_share_rank(best, v) < 0 ||
 			      (s->policy->turns && stayed(s, v) >= stay_of(s, v)));
 	}

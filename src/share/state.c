@@ -285,9 +285,11 @@ static sl_status apply_to_job(struct sl_share *s, const struct sl_step *e)
 		j->priority = e->priority;
 		return SL_OK;
 	}
-	if (e->kind != SL_STEP_HOLD && e->kind != SL_STEP_RELEASE)
+	if (e->kind != SL_STEP_HOLD && e->kind != SL_STEP_RELEASE &&
+		e->kind != SL_STEP_AWAY)
 		return SL_FAIL(SL_E_INVALID, "a decision is no event");
-	sl_share_set(s, j, j->running, e->kind == SL_STEP_HOLD);
+	sl_share_set(s, j, j->running, e->kind != SL_STEP_RELEASE);
+	j->stays = e->kind == SL_STEP_AWAY;
 	return SL_OK;
 }
 

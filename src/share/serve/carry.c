@@ -26,6 +26,8 @@ static void admit(struct sl_serve *s, struct sl_srv_job *j, const struct sl_job 
 	j->unsaid = true;
 	if (j->waited_ns < 0)
 		j->waited_ns = s->now_ns - j->arrived_ns;
+	if (j->holds != 0)
+		sl_srv_job_hold(s, j, 0, true);
 }
 
 /* Asks for P to be moved away; what was never handed out needs no moving. */
@@ -93,6 +95,7 @@ static sl_status make_part(struct sl_srv_job *j, const struct sl_job *sj)
 	sl_fs_close(j->p_fd);
 	j->p_fd = fd;
 	j->p_bytes = sj->persistent_bytes;
+	sl_srv_identity(fd, &j->part_device, &j->part_inode);
 	return SL_OK;
 }
 
@@ -150,8 +153,8 @@ static sl_status tell(struct sl_serve *s, struct sl_srv_job *j)
 
 	if (!sj || !mem || !has_place(s, sj))
 		return SL_OK;
-	/* Too small, and still in use: another round. */
-	if (mem->fd >= 0 && mem->bytes < sj->ephemeral_bytes)
+	/* Too small, and still in use, or to be brought back: another round. */
+	if (mem->known || (mem->fd >= 0 && mem->bytes < sj->ephemeral_bytes))
 		return SL_OK;
 	SL_TRY(sl_srv_mem_make(s, mem));
 	SL_TRY(make_part(j, sj));

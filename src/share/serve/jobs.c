@@ -170,7 +170,6 @@ sl_status sl_srv_job_watch(struct sl_serve *s, struct sl_srv_job *j)
 {
 	j->exit.on = on_exit_of;
 	j->exit.fd = -1;
-	j->pid_start = sl_srv_pid_start(j->pid);
 	if (j->pid <= 0)
 		return SL_OK;
 	j->exit.fd = (int)syscall(SYS_pidfd_open, j->pid, 0);
@@ -208,15 +207,26 @@ void sl_srv_jobs_bury(struct sl_serve *s)
 	}
 }
 
+sl_status sl_srv_job_room(struct sl_serve *s)
+{
+	if (sl_grow((void **)&s->jobs, &s->cap_jobs, s->n_jobs + 1, sizeof(void *),
+		    MAX_JOBS))
+		return SL_FAIL(SL_E_NOMEM, "the daemon has no memory left for %zu jobs",
+			s->n_jobs + 1);
+	return SL_OK;
+}
+
 /* NULL after a failure, whose status is *st. */
 static struct sl_srv_job *create(struct sl_serve *s, const struct sl_srv_peer *p,
 	const struct sl_msg_reg *r, sl_status *st)
 {
 	struct sl_srv_job *j;
 
-	if (sl_grow((void **)&s->jobs, &s->cap_jobs, s->n_jobs + 1, sizeof(void *),
-		    MAX_JOBS) ||
-		!(j = sl_calloc(1, sizeof(*j)))) {
+	*st = sl_srv_job_room(s);
+	if (*st != SL_OK)
+		return NULL;
+	j = sl_calloc(1, sizeof(*j));
+	if (!j) {
 		*st = SL_FAIL(SL_E_NOMEM, "the daemon has no memory left for a job");
 		return NULL;
 	}
@@ -224,6 +234,7 @@ static struct sl_srv_job *create(struct sl_serve *s, const struct sl_srv_peer *p
 	j->id = s->next_job;
 	j->user = p->uid;
 	j->pid = p->pid;
+	j->pid_start = sl_srv_pid_start(p->pid);
 	j->asked = *r;
 	j->lane = SL_LANE_NONE;
 	j->waited_ns = -1;
@@ -234,13 +245,14 @@ static struct sl_srv_job *create(struct sl_serve *s, const struct sl_srv_peer *p
 		*st = sl_srv_job_watch(s, j);
 	if (*st == SL_OK && !sl_srv_random(j->token, sizeof(j->token)))
 		*st = SL_FAIL(SL_E_IO, "no random numbers: %s", strerror(errno));
+	sl_srv_identity(j->page_fd, &j->page_device, &j->page_inode);
 	if (*st == SL_OK)
 		return j;
 	sl_srv_job_free(s, j);
 	return NULL;
 }
 
-static struct sl_step arrival(struct sl_serve *s, const struct sl_srv_job *j)
+struct sl_step sl_srv_arrival(struct sl_serve *s, const struct sl_srv_job *j)
 {
 	struct sl_step e = sl_srv_step(s, SL_STEP_ARRIVE, j->id);
 	const struct sl_wire_option *o = &j->asked.menu.rows[j->row];
@@ -294,7 +306,7 @@ sl_status sl_srv_register(
 	if (!j)
 		return st;
 	j->row = row;
-	e = arrival(s, j);
+	e = sl_srv_arrival(s, j);
 	st = sl_srv_event(s, &e);
 	if (st != SL_OK) {
 		sl_srv_job_free(s, j);
@@ -314,15 +326,56 @@ sl_status sl_srv_register(
 	return SL_OK;
 }
 
+/* Paused, or idle for a quantum: what it keeps may be of use to others. */
+static bool may_be_parked(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	if (j->holds & (SL_SRV_HOLD_UNREADY | SL_SRV_HOLD_ABSENT))
+		return false;
+	return (j->holds & SL_SRV_HOLD_USER) ||
+	       s->now_ns - j->idle_ns >= s->config->quantum;
+}
+
+void sl_srv_idle(struct sl_serve *s)
+{
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		struct sl_srv_job *j = s->jobs[i];
+
+		if (j->holds & SL_SRV_HOLD_IDLE && j->stays && may_be_parked(s, j))
+			sl_srv_job_hold(s, j, 0, true);
+	}
+}
+
+sl_ns sl_srv_idle_due(const struct sl_serve *s)
+{
+	sl_ns due = -1, at;
+
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		at = s->jobs[i]->idle_ns + s->config->quantum;
+		if (s->jobs[i]->holds == SL_SRV_HOLD_IDLE && s->jobs[i]->stays &&
+			(due < 0 || at < due))
+			due = at;
+	}
+	return due;
+}
+
 void sl_srv_job_hold(struct sl_serve *s, struct sl_srv_job *j, unsigned why, bool on)
 {
-	struct sl_step e;
+	struct sl_step e = sl_srv_step(s, SL_STEP_RELEASE, j->id);
+	bool held, stays;
 
 	j->holds = on ? j->holds | why : j->holds & ~why;
-	if ((j->holds != 0) == j->held || !sl_share_find(&s->share, j->id))
+	j->unsaid = j->unsaid || why == SL_SRV_HOLD_USER;
+	if (why == SL_SRV_HOLD_IDLE && on)
+		j->idle_ns = s->now_ns;
+	/* Who waits for memory keeps its place in the queue while it is absent. */
+	held = (j->holds & (j->resident ? ~0u : ~(unsigned)SL_SRV_HOLD_ABSENT)) != 0;
+	stays = held && !may_be_parked(s, j);
+	if ((held == j->held && stays == j->stays) || !sl_share_find(&s->share, j->id))
 		return;
-	e = sl_srv_step(s, j->holds ? SL_STEP_HOLD : SL_STEP_RELEASE, j->id);
-	j->held = j->holds != 0;
+	if (held)
+		e.kind = stays ? SL_STEP_AWAY : SL_STEP_HOLD;
+	j->held = held;
+	j->stays = stays;
 	if (sl_srv_event(s, &e) != SL_OK)
 		sl_srv_log_say(&s->log, "fault", j->id, sl_last_error());
 }
@@ -364,9 +417,10 @@ static void say_end(struct sl_serve *s, const struct sl_srv_job *j, const char *
 void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 {
 	struct sl_step e = sl_srv_step(s, SL_STEP_END, j->id);
-	struct sl_turn_seen seen;
+	struct sl_turn_seen seen = {0};
 
-	sl_turn_look(j->page, &seen);
+	if (j->page)
+		sl_turn_look(j->page, &seen);
 	sl_srv_book(s, j, seen.turns, seen.used_ns, &e);
 	j->granted = j->overhang = false;
 	if (why)
@@ -375,6 +429,7 @@ void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 	s->counts.swap_out += j->rate.swap_out_bytes;
 	let_go(s, j, &e);
 	say_end(s, j, why ? why : "done");
+	sl_srv_record_end(s, j->id);
 	sl_srv_remember(s, j);
 	sl_srv_job_free(s, j);
 }
@@ -390,8 +445,9 @@ void sl_srv_job_lose(
 	m.u.lost.code = (uint32_t)code;
 	sl_wire_text(m.u.lost.text, sizeof(m.u.lost.text), why);
 	s->counts.lost++;
-	/* Its lane's memory is no longer to be trusted with it. */
-	if (j->resident && j->told)
+	m.seq = j->lost_seq;
+	/* It may be at work in its lane's memory. */
+	if (j->granted || j->overhang)
 		sl_srv_mem_revoke(s, j->lane, j->user);
 	if (p) {
 		p->job = NULL;

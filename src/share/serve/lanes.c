@@ -177,6 +177,15 @@ static void add_missing(struct sl_serve *s)
 	}
 }
 
+static void forget(struct sl_serve *s, struct sl_srv_mem *m)
+{
+	sl_srv_mem_retire(s, m->fd, m->bytes);
+	m->fd = -1;
+	m->bytes = 0;
+	m->dirty = m->known = false;
+	sl_srv_record_mem(s, m);
+}
+
 void sl_srv_mems(struct sl_serve *s)
 {
 	add_missing(s);
@@ -192,10 +201,7 @@ void sl_srv_mems(struct sl_serve *s)
 			tell_members(s, m->lane, m->user);
 		if (busy)
 			continue;
-		sl_srv_mem_retire(s, m->fd, m->bytes);
-		m->fd = -1;
-		m->bytes = 0;
-		m->dirty = false;
+		forget(s, m);
 		if (members == 0)
 			s->mems[i--] = s->mems[--s->n_mems];
 	}
@@ -208,12 +214,14 @@ sl_status sl_srv_mem_make(struct sl_serve *s, struct sl_srv_mem *m)
 	uint64_t need = need_of(s, m, &members, &busy);
 	char name[64];
 
-	if (m->fd >= 0 || need == 0)
+	if (m->fd >= 0 || m->known || need == 0)
 		return SL_OK;
 	(void)snprintf(name, sizeof(name), "sluice-lane-%u-%u", m->lane, m->user);
 	SL_TRY(sl_shared_create(need, name, &m->fd));
 	m->bytes = need;
 	m->dirty = false;
+	sl_srv_identity(m->fd, &m->device, &m->inode);
+	sl_srv_record_mem(s, m);
 	return SL_OK;
 }
 
@@ -223,10 +231,7 @@ void sl_srv_mem_revoke(struct sl_serve *s, uint32_t lane, uid_t user)
 
 	if (!m)
 		return;
-	sl_srv_mem_retire(s, m->fd, m->bytes);
-	m->fd = -1;
-	m->bytes = 0;
-	m->dirty = m->known = false;
+	forget(s, m);
 	tell_members(s, lane, user);
 	s->dirty = true;
 }

@@ -159,7 +159,7 @@ static void fill_state(const struct sl_serve *s, struct sl_msg_state *out)
 		.switches = s->counts.switches,
 		.crashes = s->counts.crashes,
 		.rejects = s->counts.rejects,
-		.journal_ok = 1};
+		.journal_ok = s->record.ok};
 	for (size_t i = 0; i < s->n_jobs; i++)
 		out->residents += s->jobs[i]->resident;
 	sl_wire_text(out->policy, sizeof(out->policy), s->share.rules.policy);

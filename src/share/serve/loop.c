@@ -129,7 +129,7 @@ static sl_status start(struct sl_serve *s, bool sockets)
 		SL_TRY(sl_srv_sock_open(s));
 		SL_TRY(catch_signals(s));
 	}
-	SL_TRY(sl_srv_steps_begin(s));
+	SL_TRY(sl_srv_record_open(s));
 	say_start(s);
 	return SL_OK;
 }
@@ -146,7 +146,7 @@ sl_status sl_serve_open(const struct sl_serve_options *o, struct sl_serve **out)
 	s->clock = o->clock ? o->clock : system_clock;
 	s->clock_ctx = o->clock_ctx;
 	s->owner = geteuid();
-	s->epoll_fd = s->lock_fd = s->log_fd = -1;
+	s->epoll_fd = s->lock_fd = s->log_fd = s->record.fd = -1;
 	s->listen.fd = s->signals.fd = s->metrics[0].fd = s->metrics[1].fd = -1;
 	s->next_job = 1;
 	s->now_ns = s->boot_ns = s->clock(s->clock_ctx);
@@ -179,6 +179,7 @@ void sl_serve_close(struct sl_serve *s)
 	sl_srv_mems_finish(s);
 	sl_srv_sock_close(s);
 	sl_srv_unwatch(s, &s->signals);
+	sl_srv_record_close(s);
 	sl_srv_steps_end(s);
 	sl_share_finish(&s->share);
 	sl_log_finish(&s->decided);
@@ -203,8 +204,11 @@ static sl_ns next_due(const struct sl_serve *s)
 	earliest(&due, sl_srv_peers_due(s));
 	earliest(&due, sl_srv_turns_due(s));
 	earliest(&due, sl_srv_wake(s));
+	earliest(&due, sl_srv_idle_due(s));
 	earliest(&due, s->retry_ns > 0 ? s->retry_ns : -1);
 	earliest(&due, s->accept_ns > 0 ? s->accept_ns : -1);
+	earliest(&due,
+		s->record.ok || s->record.path[0] == '\0' ? -1 : s->record.retry_ns);
 	earliest(&due, s->grace_ns > 0 ? s->grace_ns : -1);
 	return due;
 }
@@ -232,6 +236,8 @@ static void on_time(struct sl_serve *s)
 	struct sl_step tick = sl_srv_step(s, SL_STEP_TICK, 0);
 
 	sl_srv_sock_resume(s);
+	sl_srv_grace(s);
+	sl_srv_idle(s);
 	if (wake >= 0 && s->now_ns >= wake && sl_srv_event(s, &tick) != SL_OK)
 		sl_srv_log_say(&s->log, "fault", UINT32_MAX, sl_last_error());
 	if (due >= 0 && s->now_ns >= due)
@@ -260,11 +266,14 @@ sl_status sl_serve_round(struct sl_serve *s, bool wait)
 	sl_srv_scrub(s);
 	sl_srv_carry(s);
 	sl_srv_follow(s);
+	/* What a peer is told, a daemon that starts again knows. */
+	sl_srv_record_flush(s);
 	sl_srv_peers_round(s);
 	/* What the last messages brought about is not left for another round. */
 	if (s->dirty) {
 		sl_srv_carry(s);
 		sl_srv_follow(s);
+		sl_srv_record_flush(s);
 		sl_srv_peers_round(s);
 	}
 	sl_srv_steps_flush(s);

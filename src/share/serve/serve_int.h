@@ -2,6 +2,7 @@
 #ifndef SL_SHARE_SERVE_SERVE_INT_H
 #define SL_SHARE_SERVE_SERVE_INT_H
 
+#include "share/serve/journal.h"
 #include "share/serve/types_int.h"
 
 /* What the daemon's files do for each other. */
@@ -41,15 +42,21 @@ void sl_srv_job_free(struct sl_serve *s, struct sl_srv_job *j);
 void sl_srv_job_leave(struct sl_serve *s, struct sl_srv_job *j);
 void sl_srv_jobs_bury(struct sl_serve *s);
 void sl_srv_job_hold(struct sl_serve *s, struct sl_srv_job *j, unsigned why, bool on);
+void sl_srv_idle(struct sl_serve *s); /* who is idle for long may be parked */
+sl_ns sl_srv_idle_due(const struct sl_serve *s);
 SL_NODISCARD sl_status sl_srv_job_watch(struct sl_serve *s, struct sl_srv_job *j);
 /* When the process began; 0: it is not there. */
 uint64_t sl_srv_pid_start(pid_t pid);
+SL_NODISCARD sl_status sl_srv_job_room(struct sl_serve *s); /* for one more */
+struct sl_step sl_srv_arrival(struct sl_serve *s, const struct sl_srv_job *j);
 bool sl_srv_random(void *to, size_t bytes);
 
 /* steps.c: events in, decisions out, both into the decision log. */
 struct sl_step sl_srv_step(
 	const struct sl_serve *s, enum sl_step_kind kind, uint32_t job);
 SL_NODISCARD sl_status sl_srv_event(struct sl_serve *s, const struct sl_step *e);
+/* Without deciding: of some events of one time, which are then decided on together. */
+SL_NODISCARD sl_status sl_srv_apply(struct sl_serve *s, const struct sl_step *e);
 void sl_srv_decide(struct sl_serve *s);
 sl_ns sl_srv_time(struct sl_serve *s); /* of the decision log */
 SL_NODISCARD sl_status sl_srv_steps_begin(struct sl_serve *s); /* a new log, its head */
@@ -92,6 +99,25 @@ void sl_srv_follow(struct sl_serve *s); /* new ones, to who follows */
 void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 void sl_srv_status(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j);
+
+/* record.c: the journal of this daemon. Never fails its caller. */
+/* Reads what a former daemon left, takes it over (attach.c), and begins anew. */
+SL_NODISCARD sl_status sl_srv_record_open(struct sl_serve *s);
+void sl_srv_record_end(struct sl_serve *s, uint32_t job);
+void sl_srv_record_mem(struct sl_serve *s, const struct sl_srv_mem *m);
+void sl_srv_record_limit(struct sl_serve *s, uint32_t user, uint64_t bytes);
+void sl_srv_record_policy(struct sl_serve *s);
+void sl_srv_record_flush(struct sl_serve *s); /* once a round */
+void sl_srv_record_close(struct sl_serve *s);
+
+/* attach.c: jobs of a former daemon. */
+SL_NODISCARD sl_status sl_srv_restore(
+	struct sl_serve *s, const struct sl_journal_book *b);
+SL_NODISCARD sl_status sl_srv_attach(
+	struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+void sl_srv_grace(struct sl_serve *s); /* whether it is over */
+/* Device and inode; zeros for what is none. */
+void sl_srv_identity(int fd, uint64_t *device, uint64_t *inode);
 
 /* sock.c: the socket's file, its lock, the service manager. */
 SL_NODISCARD sl_status sl_srv_sock_bind(

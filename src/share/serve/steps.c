@@ -150,13 +150,19 @@ void sl_srv_decide(struct sl_serve *s)
 	sl_srv_log_say(&s->log, "decides_again", UINT32_MAX, sl_last_error());
 }
 
+sl_status sl_srv_apply(struct sl_serve *s, const struct sl_step *e)
+{
+	SL_TRY(sl_share_apply(&s->share, e));
+	note(s, e);
+	return SL_OK;
+}
+
 sl_status sl_srv_event(struct sl_serve *s, const struct sl_step *e)
 {
 	/* A decision that memory ran out for stands before what comes now. */
 	if (s->redecide)
 		sl_srv_decide(s);
-	SL_TRY(sl_share_apply(&s->share, e));
-	note(s, e);
+	SL_TRY(sl_srv_apply(s, e));
 	sl_srv_decide(s);
 	return SL_OK;
 }

@@ -158,6 +158,8 @@ static void ask(struct sl_serve *s, struct sl_srv_job *j)
 /* When a job is out of patience's reach; -1: it owes nothing. */
 static sl_ns deadline_of(const struct sl_serve *s, const struct sl_srv_job *j)
 {
+	if (!j->peer)
+		return -1;
 	if ((j->granted || j->overhang) && j->wanted)
 		return j->wanted_ns + patience(s, j);
 	if (j->parking)

@@ -18,6 +18,7 @@
  */
 #define SL_SRV_VERSION "0.1.0"
 #define SL_SRV_PAGE 4096u
+#define SL_SRV_HAS_IDLE 8u /* of ATTACH.has: it wants no turns until awake */
 #define SL_SRV_RING 4096u /* steps kept for EVENTS */
 #define SL_SRV_ENDED 256u /* ended jobs that are remembered */
 #define SL_SRV_CHUNK ((uint64_t)64 << 20) /* bytes emptied a round */
@@ -80,9 +81,12 @@ struct sl_srv_job {
 	struct sl_turn_page *page;
 	int p_fd;
 	uint64_t p_bytes; /* of p_fd */
+	/* What a job that comes back must bring. */
+	uint64_t page_device, page_inode, part_device, part_inode;
 
 	unsigned holds; /* enum sl_srv_hold, as a sum */
-	bool held; /* as sl_share knows it */
+	bool held, stays; /* as sl_share knows it */
+	sl_ns idle_ns; /* since when it wants no turn */
 	bool resident;
 	uint32_t lane;
 	enum sl_srv_tell tell;
@@ -94,6 +98,8 @@ struct sl_srv_job {
 	bool overhang; /* runs on with a turn of the books before these */
 	bool wanted; /* was asked to report */
 	bool stopped; /* was told to end */
+	uint32_t lost_seq; /* of the request that its end answers; 0: none */
+	bool outcast; /* did not come back in time: its P stays charged, no more */
 	bool unsaid; /* the journal does not know its state yet */
 	sl_ns arrived_ns, granted_ns, wanted_ns, unready_ns, parking_ns;
 	sl_ns waited_ns; /* until it was first resident; -1: it was not */
@@ -114,7 +120,7 @@ struct sl_srv_mem {
 	int fd; /* -1: is to be made, or brought back */
 	uint64_t bytes;
 	bool dirty; /* pages may be there */
-	bool known; /* from the journal: device and inode say what must be brought */
+	bool known; /* from the journal: device and inode say what is to be brought */
 	uint64_t device, inode;
 };
 
@@ -133,7 +139,16 @@ struct sl_srv_counts {
 	uint64_t step_retries;
 };
 
-struct sl_srv_journal;
+/* The journal's file (record.c). */
+struct sl_srv_record {
+	char path[512];
+	int fd; /* -1: none */
+	bool ok; /* says all there is to say */
+	bool whole; /* is to be written anew */
+	uint64_t bytes, base_bytes; /* now, and after it was last written anew */
+	sl_ns retry_ns; /* when it is not ok */
+	struct sl_buf text; /* lines to come */
+};
 
 struct sl_serve {
 	struct sl_serve_settings *settings;
@@ -160,6 +175,7 @@ struct sl_serve {
 	int log_fd;
 	struct sl_buf log_text;
 	bool dirty; /* carry.c has something to look at */
+	bool policy_chosen; /* by a message, which the journal keeps */
 	bool redecide; /* memory ran out while deciding */
 	sl_ns retry_ns; /* look again then, though nothing happens; 0: no */
 	sl_ns grace_ns; /* until then absent jobs may come back; 0: over */
@@ -174,7 +190,7 @@ struct sl_serve {
 	size_t n_mems, cap_mems;
 	struct sl_srv_scrub *scrubs;
 	size_t n_scrubs, cap_scrubs;
-	struct sl_srv_journal *journal;
+	struct sl_srv_record record;
 	struct sl_srv_log log;
 	struct sl_srv_counts counts;
 };

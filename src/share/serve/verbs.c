@@ -219,8 +219,14 @@ static sl_status do_limit(struct call *c)
 	e.user = c->m->u.limit.user;
 	e.bytes = c->m->u.limit.bytes;
 	SL_TRY(sl_srv_event(c->s, &e));
+	sl_srv_record_limit(c->s, e.user, e.bytes);
 	sl_srv_done(c->s, c->p, c->m->seq);
 	return SL_OK;
+}
+
+static sl_status do_attach(struct call *c)
+{
+	return sl_srv_attach(c->s, c->p, c->m);
 }
 
 static sl_status do_policy(struct call *c)
@@ -239,6 +245,7 @@ static sl_status do_policy(struct call *c)
 	if (policy && policy != s->share.policy) {
 		e = sl_share_policy_event(&s->share, policy, sl_srv_time(s));
 		SL_TRY(sl_srv_event(s, &e));
+		sl_srv_record_policy(s);
 		sl_srv_log_say(&s->log, "policy", UINT32_MAX, name);
 	}
 	sl_srv_words(
@@ -289,6 +296,7 @@ static const struct verb verbs[] = {
 	{SL_MSG_LIMIT, RULER, false, do_limit},
 	{SL_MSG_POLICY, ANYBODY, false, do_policy},
 	{SL_MSG_PRIORITY, OWNER, false, do_priority},
+	{SL_MSG_ATTACH, ANYBODY, false, do_attach},
 	{SL_MSG_CONFIG, ANYBODY, false, do_config},
 };
 

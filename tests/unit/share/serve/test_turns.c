@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission, turns, hand-over, and what happens to who does not answer. */
-#include "unit/share/serve/rig.h"
+#include "unit/share/serve/peers.h"
 
 #define A 1000
 #define B 1001
