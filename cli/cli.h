@@ -34,6 +34,7 @@ struct cli_args {
 	const char *svg;
 	/* calibrate */
 	bool quick;
+	const char *table; /* of repro salus */
 	const char *folder;
 	/* replay */
 	const char *phases, *events, *timeline;

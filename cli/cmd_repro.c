@@ -8,18 +8,11 @@
 
 #include "base/fs.h"
 #include "output.h"
-#include "sluice/repro.h"
-
-struct shown {
-	const struct cli_args *args;
-	struct sl_buf text; /* Markdown */
-	int table; /* whose head was written; -1: none */
-	uint64_t rows, claims, hold;
-};
+#include "repro_salus.h"
 
 static void on_progress(void *ctx, const char *what, double done)
 {
-	const struct shown *s = ctx;
+	const struct cli_repro *s = ctx;
 	bool tty = isatty(STDERR_FILENO);
 
 	if (s->args->quiet || s->args->json)
@@ -58,7 +51,7 @@ static double cbr(double msr, double eor)
 	return eor > 0.0005 ? msr / eor : (double)NAN;
 }
 
-static sl_status head(struct shown *s, enum sl_repro_table table)
+static sl_status head(struct cli_repro *s, enum sl_repro_table table)
 {
 	if (s->table == (int)table)
 		return SL_OK;
@@ -75,7 +68,7 @@ static sl_status head(struct shown *s, enum sl_repro_table table)
 		titles[table], "model");
 }
 
-static sl_status row_text(struct shown *s, const struct sl_repro_row *r)
+static sl_status row_text(struct cli_repro *s, const struct sl_repro_row *r)
 {
 	char n[9][16];
 
@@ -114,16 +107,21 @@ static sl_status row_json(const struct sl_repro_row *r)
 
 static sl_status on_row(void *ctx, const struct sl_repro_row *r)
 {
-	struct shown *s = ctx;
+	struct cli_repro *s = ctx;
 
 	s->rows++;
 	SL_TRY(row_text(s, r));
 	return s->args->json ? row_json(r) : SL_OK;
 }
 
+static sl_status on_figure(void *ctx, const struct sl_repro_figure *f)
+{
+	return cli_repro_figure(ctx, f);
+}
+
 static sl_status on_claim(void *ctx, const struct sl_repro_claim *c)
 {
-	struct shown *s = ctx;
+	struct cli_repro *s = ctx;
 	struct cli_line line;
 	struct sl_json *j;
 
@@ -141,7 +139,7 @@ static sl_status on_claim(void *ctx, const struct sl_repro_claim *c)
 	return cli_line_end(&line);
 }
 
-static sl_status finish_json(const struct shown *s)
+static sl_status finish_json(const struct cli_repro *s)
 {
 	struct cli_line line;
 	struct sl_json *j = cli_line_begin(&line, "summary");
@@ -152,14 +150,23 @@ static sl_status finish_json(const struct shown *s)
 	return cli_line_end(&line);
 }
 
+static bool is_salus(const struct cli_args *args)
+{
+	return strcmp(args->operands[0], "salus") == 0;
+}
+
 static sl_status check(const struct cli_args *args)
 {
 	struct sl_fs_new probe = {.fd = -1};
 
-	if (strcmp(args->operands[0], "tensile") != 0)
+	bool salus = is_salus(args);
+
+	if (!salus && strcmp(args->operands[0], "tensile") != 0)
 		return SL_FAIL(SL_E_USAGE,
-			"there are no tables of '%s'; there is tensile",
+			"there are no tables of '%s'; there is tensile, and salus",
 			args->operands[0]);
+	if (args->table != NULL && !salus)
+		return SL_FAIL(SL_E_USAGE, "--table is a trace of jobs for salus");
 	/* What will be written at the end must not fail only then. */
 	if (args->output != NULL && args->output[0] != '-') {
 		SL_TRY(sl_fs_new_begin(args->output, &probe));
@@ -170,17 +177,19 @@ static sl_status check(const struct cli_args *args)
 
 static sl_status run(struct cli_args *args)
 {
-	struct shown s = {.args = args, .text = SL_BUF_INIT, .table = -1};
+	struct cli_repro s = {.args = args, .text = SL_BUF_INIT, .table = -1};
 	const struct sl_repro_opts opts = {.quick = args->quick,
 		.stop = &cli_stop,
 		.ctx = &s,
 		.row = on_row,
+		.figure = on_figure,
+		.jobs = args->table,
 		.claim = on_claim,
 		.progress = on_progress};
 	sl_status st;
 
 	SL_TRY(check(args));
-	SL_TRY_OUT(sl_repro_tensile(&opts));
+	SL_TRY_OUT(is_salus(args) ? sl_repro_salus(&opts) : sl_repro_tensile(&opts));
 	if (!args->quiet && !args->json && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	if (args->output != NULL)
@@ -196,7 +205,9 @@ out:
 
 static const struct cli_option rows[] = {
 	{"quick", NULL, CLI_FLAG, offsetof(struct cli_args, quick),
-		"two models and fewer cells"},
+		"fewer models and cells"},
+	{"table", "FILE", CLI_TEXT, offsetof(struct cli_args, table),
+		"salus: this table of jobs is its trace"},
 	{"o", "FILE", CLI_TEXT, offsetof(struct cli_args, output),
 		"write the tables there, as Markdown"},
 };
@@ -206,12 +217,13 @@ static const struct cli_options *const groups[] = {
 
 const struct cli_command cli_command_repro = {
 	.name = "repro",
-	.operands = "tensile",
+	.operands = "tensile|salus",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "a paper's tables on our models, its figures beside ours",
 	.examples = "  sluice repro tensile --quick\n"
-		    "  sluice repro tensile -o tensile.md\n",
+		    "  sluice repro tensile -o tensile.md\n"
+		    "  sluice repro salus\n",
 	.groups = groups,
 	.ends_softly = true,
 	.run = run,

@@ -30,6 +30,28 @@ struct sl_repro_row {
 	double greedy_msr, greedy_eor; /* the published rules, as far as they go */
 };
 
+/* Salus, the shapes of its experiments (Yu, Chowdhury, MLSys 2020): a long trace of jobs,
+ * a sweep of short ones, models packed in one device, latency by rate of requests, and
+ * inference beside training. */
+enum sl_repro_shape {
+	SL_REPRO_TRACE,
+	SL_REPRO_SWEEP,
+	SL_REPRO_PACKING,
+	SL_REPRO_RATE,
+	SL_REPRO_BESIDE,
+	SL_REPRO_SHAPES
+};
+
+/* A figure of one; NaN: there is none. */
+struct sl_repro_figure {
+	enum sl_repro_shape shape;
+	char subject[48]; /* a policy, a model, a rate */
+	char figure[48]; /* with its unit */
+	double paper, ours;
+	double ideal; /* without the limits of memory, or by the rule that Salus is
+			 compared with */
+};
+
 struct sl_repro_claim {
 	char text[96]; /* what the paper's tables show */
 	char numbers[512];
@@ -40,7 +62,10 @@ struct sl_repro_opts {
 	bool quick; /* two models and fewer cells */
 	const volatile sig_atomic_t *stop; /* nonzero: end soon; NULL: never */
 	void *ctx;
-	sl_status (*row)(void *ctx, const struct sl_repro_row *row);
+	sl_status (*row)(void *ctx, const struct sl_repro_row *row); /* of tensile */
+	sl_status (*figure)(void *ctx, const struct sl_repro_figure *f); /* of salus */
+	const char *jobs; /* of salus: a table of jobs (docs/formats/jobs.md) as its
+			     trace; NULL: one is made of our models */
 	sl_status (*claim)(void *ctx, const struct sl_repro_claim *claim);
 	/* What is measured now, and the share that is over; NULL: not told */
 	void (*progress)(void *ctx, const char *what, double done);
@@ -48,5 +73,7 @@ struct sl_repro_opts {
 
 /* SL_E_INTERRUPTED after a stop. */
 SL_NODISCARD sl_status sl_repro_tensile(const struct sl_repro_opts *opts);
+/* In virtual time, on the cost book `gpu` and a device of 14 GiB. */
+SL_NODISCARD sl_status sl_repro_salus(const struct sl_repro_opts *opts);
 
 #endif

@@ -28,7 +28,7 @@ P
 grep -q '^| resnet50 ' "$work/tables.md" && grep -q '^- \*\*holds\*\*' "$work/tables.md" &&
 	ok "the same as Markdown" || not_ok "the same as Markdown"
 [ ! -s "$work/err" ] && ok "nothing else is said with --json" || not_ok "nothing else is said with --json"
-refuses 2 "there is tensile" "another paper" repro nonesuch
+refuses 2 "there is tensile, and salus" "another paper" repro nonesuch
 refuses 2 "operand" "no paper" repro
 refuses 6 "" "a file nowhere, before anything is planned" repro tensile -o "$work/none/there.md"
 finish
