@@ -251,6 +251,8 @@ static sl_status put_resident(const struct text *t)
 
 static const char *standing(const struct sl_job *j)
 {
+	if (j->stays)
+		return "wants no turn now";
 	if (j->resident)
 		return j->held ? "is paused and keeps its P" : "is resident";
 	if (j->held)
@@ -327,8 +329,10 @@ void sl_share_reason(struct sl_share *s, uint32_t job, char text[SL_SHARE_REASON
 		return;
 	if (j->held || j->parking) {
 		snprintf(text, SL_SHARE_REASON, "%s",
-			j->parking ? "moves away for another job"
-				   : (j->parked ? "paused and parked" : "paused"));
+			j->parking  ? "moves away for another job"
+			: j->stays  ? "wants no turn now"
+			: j->parked ? "paused and parked"
+				    : "paused");
 		return;
 	}
 	if (!j->resident) {

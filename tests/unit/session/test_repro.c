@@ -89,6 +89,36 @@ static void a_stop_is_heard(void **state)
 		SL_E_INTERRUPTED, "");
 }
 
+struct heard {
+	uint32_t figures, until;
+};
+
+static sl_status hear(void *ctx, const struct sl_repro_figure *f)
+{
+	struct heard *h = ctx;
+
+	assert_true(f->subject[0] != '\0' && f->figure[0] != '\0');
+	return ++h->figures == h->until ? SL_FAIL(SL_E_WRITE, "full") : SL_OK;
+}
+
+static void salus_ends_at_a_stop_and_where_nobody_listens(void **state)
+{
+	volatile sig_atomic_t stop = 1;
+	struct heard h = {.until = 3};
+	struct sl_repro_opts opts = {.quick = true,
+		.stop = &stop,
+		.ctx = &h,
+		.figure = hear,
+		.jobs = "tests/corpus/jobs/small.csv"};
+
+	(void)state;
+	sl_assert_fails(sl_repro_salus(&opts), SL_E_INTERRUPTED, "stopped");
+	assert_int_equal(h.figures, 0);
+	stop = 0;
+	sl_assert_fails(sl_repro_salus(&opts), SL_E_WRITE, "full");
+	assert_int_equal(h.figures, 3);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -97,6 +127,7 @@ int main(void)
 		SL_TEST(copies_hide_behind_each_other),
 		SL_TEST(crossing_the_boundary_saves_more),
 		SL_TEST(a_stop_is_heard),
+		SL_TEST(salus_ends_at_a_stop_and_where_nobody_listens),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));

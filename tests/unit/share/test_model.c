@@ -25,7 +25,9 @@ static struct sl_step rare_event(
 	uint64_t what = sl_rng_below(rng, 10);
 
 	if (what < 3)
-		e.kind = j->held ? SL_STEP_RELEASE : SL_STEP_HOLD;
+		e.kind = j->held     ? SL_STEP_RELEASE
+			 : what == 0 ? SL_STEP_AWAY
+				     : SL_STEP_HOLD;
 	else if (what < 5)
 		e = (struct sl_step){.kind = SL_STEP_LIMIT,
 			.at_ns = at,
@@ -149,7 +151,7 @@ static void twenty_thousand_steps_of_one_device_are_sound(void **state)
 	(void)state;
 	live(5, 20000, &parks);
 	live(19, 20000, &parks);
-	assert_true(parks > 200);
+	assert_true(parks > 50);
 }
 
 int main(void)
