@@ -79,6 +79,9 @@ struct sl_session_config {
 	double allow_slowdown; /* of a step, for being admitted with less memory: 0.2
 				  is a fifth */
 	double daemon_timeout_s; /* waits so long for a daemon that is gone; 0: 60 */
+	const char *serve; /* with infer_only: answers requests for a service of this
+			      name; NULL: none */
+	double within_s; /* objective of a request's latency; 0: 0.1 */
 };
 
 #define SL_JOB_USUAL_PRIORITY 20
@@ -196,6 +199,15 @@ SL_NODISCARD sl_status sl_session_predict_info(
  */
 SL_NODISCARD sl_status sl_session_predict(
 	struct sl_session *s, const void *x, int64_t n, float *out);
+struct sl_serve_report {
+	uint64_t requests, refused, batches;
+	uint64_t late; /* answered after their objective */
+	double longest_ms; /* from coming to the answer */
+};
+/* Answers requests until stop (SL_OK): each is one sample, and so gets the logits of
+ * sl_session_predict. Of a shared session opened with `serve`; SL_E_USAGE of another. */
+SL_NODISCARD sl_status sl_session_serve(
+	struct sl_session *s, struct sl_serve_report *out);
 void sl_session_close(struct sl_session *s); /* NULL is fine */
 
 /* Elements over all parameters of the model. */

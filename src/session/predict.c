@@ -2,7 +2,8 @@
 /* Samples that the caller hands in, a batch of the evaluation program at a time. */
 #include <string.h>
 
-#include "session/session_int.h"
+#include "session/service.h"
+#include "session/shared.h"
 
 static int64_t rows_of(const struct sl_session *s)
 {
@@ -65,5 +66,30 @@ sl_status sl_session_predict(struct sl_session *s, const void *x, int64_t n, flo
 		memcpy(out + (size_t)i * info.outputs,
 			s->io.logits + ((size_t)(i + 1) * rows - 1) * info.outputs,
 			info.outputs * sizeof(*out));
+	return st;
+}
+
+sl_status sl_session_serve(struct sl_session *s, struct sl_serve_report *out)
+{
+	struct sl_service *v = sl_shared_service(s);
+	struct sl_service_stats stats;
+	sl_status st;
+
+	if (v == NULL)
+		return SL_FAIL(SL_E_USAGE,
+			"a service needs the daemon: open the session with shared and "
+			"serve");
+	SL_TRY(sl_service_begin(v, s));
+	st = sl_service_run(v);
+	if (st == SL_E_INTERRUPTED) /* cancelled, or stopped while it waited for a turn */
+		st = SL_OK;
+	sl_service_stats(v, &stats);
+	*out = (struct sl_serve_report){
+		.requests = stats.requests,
+		.refused = stats.refused,
+		.batches = stats.batches,
+		.late = stats.late,
+		.longest_ms = (double)stats.longest_ns / 1e6,
+	};
 	return st;
 }

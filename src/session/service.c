@@ -24,6 +24,7 @@ struct sl_service {
 	struct sl_predict_info info;
 	pthread_mutex_t lock; /* over what follows, but for x, out and taken */
 	pthread_cond_t more;
+	bool open;
 	struct sl_batcher batcher; /* its ids are slots */
 	struct held *slots; /* [SL_BATCH_QUEUE] */
 	struct sl_service_stats stats;
@@ -65,16 +66,6 @@ static sl_status make_lock(struct sl_service *v)
 	return no_memory();
 }
 
-static void free_room(struct sl_service *v)
-{
-	sl_batcher_finish(&v->batcher);
-	sl_free(v->slots);
-	sl_free(v->x);
-	sl_free(v->out);
-	sl_free(v->taken);
-	sl_free(v);
-}
-
 /* What a batch takes is measured first: objectives are kept from the first request on. */
 static sl_status warm_up(struct sl_service *v)
 {
@@ -88,26 +79,33 @@ static sl_status warm_up(struct sl_service *v)
 	return SL_OK;
 }
 
-sl_status sl_service_create(
-	struct sl_session *s, const struct sl_service_opts *opts, struct sl_service **out)
+sl_status sl_service_create(const struct sl_service_opts *opts, struct sl_service **out)
 {
 	struct sl_service *v = sl_calloc(1, sizeof(*v));
 	sl_status st;
 
 	if (!v)
 		return no_memory();
-	v->session = s;
 	v->opts = *opts;
-	SL_TRY_OUT(sl_session_predict_info(s, &v->info));
-	SL_TRY_OUT(make_room(v));
-	SL_TRY_OUT(warm_up(v));
-	SL_TRY_OUT(make_lock(v));
+	st = make_lock(v);
+	if (st != SL_OK) {
+		sl_free(v);
+		return st;
+	}
 	*out = v;
-	v = NULL;
-out:
-	if (v)
-		free_room(v);
-	return st;
+	return SL_OK;
+}
+
+sl_status sl_service_begin(struct sl_service *v, struct sl_session *s)
+{
+	v->session = s;
+	SL_TRY(sl_session_predict_info(s, &v->info));
+	SL_TRY(make_room(v));
+	SL_TRY(warm_up(v));
+	(void)pthread_mutex_lock(&v->lock);
+	v->open = true;
+	(void)pthread_mutex_unlock(&v->lock);
+	return SL_OK;
 }
 
 static void refuse(struct sl_service *v, uint64_t id, sl_status st)
@@ -115,19 +113,32 @@ static void refuse(struct sl_service *v, uint64_t id, sl_status st)
 	v->opts.answer(v->opts.ctx, &(struct sl_service_answer){.id = id, .status = st});
 }
 
-void sl_service_destroy(struct sl_service *v)
+void sl_service_end(struct sl_service *v)
 {
-	if (!v)
-		return;
-	for (uint32_t i = 0; i < SL_BATCH_QUEUE; i++) {
+	(void)pthread_mutex_lock(&v->lock);
+	v->open = false;
+	(void)pthread_mutex_unlock(&v->lock);
+	for (uint32_t i = 0; v->slots && i < SL_BATCH_QUEUE; i++) {
 		if (!v->slots[i].sample)
 			continue;
 		refuse(v, v->slots[i].id, SL_E_LOST);
 		sl_free(v->slots[i].sample);
+		v->slots[i].sample = NULL;
 	}
+}
+
+void sl_service_destroy(struct sl_service *v)
+{
+	if (!v)
+		return;
 	(void)pthread_cond_destroy(&v->more);
 	(void)pthread_mutex_destroy(&v->lock);
-	free_room(v);
+	sl_batcher_finish(&v->batcher);
+	sl_free(v->slots);
+	sl_free(v->x);
+	sl_free(v->out);
+	sl_free(v->taken);
+	sl_free(v);
 }
 
 /* The first free slot; the batcher's limit says that there is one. */
@@ -155,21 +166,23 @@ static sl_status enqueue(struct sl_service *v, const struct held *h)
 void sl_service_push(struct sl_service *v, uint64_t id, sl_ns age_ns, sl_ns within_ns,
 	const void *sample, size_t bytes)
 {
-	sl_ns now = sl_clock_now();
 	sl_ns usual = v->opts.within_ns > 0 ? v->opts.within_ns : WITHIN_USUAL;
-	struct held h = {.id = id, .at_ns = now - age_ns};
-	sl_status st = SL_E_INVALID;
+	struct held h = {.id = id, .at_ns = sl_clock_now() - age_ns};
+	sl_status st = SL_OK;
 
 	h.due_ns = h.at_ns + (within_ns > 0 ? within_ns : usual);
-	if (bytes == v->info.sample_bytes) {
-		h.sample = sl_alloc(bytes);
-		st = h.sample ? SL_OK : SL_E_NOMEM;
-	}
-	(void)pthread_mutex_lock(&v->lock);
-	if (st == SL_OK) {
+	h.sample = sl_alloc(bytes > 0 ? bytes : 1);
+	if (h.sample)
 		memcpy(h.sample, sample, bytes);
+	(void)pthread_mutex_lock(&v->lock);
+	if (!h.sample)
+		st = SL_E_NOMEM;
+	else if (!v->open)
+		st = SL_E_BUSY;
+	else if (bytes != v->info.sample_bytes)
+		st = SL_E_INVALID;
+	else
 		st = enqueue(v, &h);
-	}
 	v->stats.requests++;
 	v->stats.refused += st != SL_OK;
 	(void)pthread_cond_signal(&v->more);
@@ -192,28 +205,39 @@ static void wait_until(struct sl_service *v, sl_ns at)
 	(void)pthread_cond_timedwait(&v->more, &v->lock, &t);
 }
 
-/* The requests of the next batch, in v->taken; 0: the end was asked for. Under the lock.
- */
-static size_t next_batch(struct sl_service *v)
+static sl_status rest(struct sl_service *v)
 {
-	bool told = false;
+	sl_status st = SL_OK;
 
+	(void)pthread_mutex_unlock(&v->lock);
+	if (v->opts.idle)
+		st = v->opts.idle(v->opts.ctx);
+	(void)pthread_mutex_lock(&v->lock);
+	return st;
+}
+
+/* The requests of the next batch, in v->taken; none: the end was asked for. Under the
+ * lock. */
+static sl_status next_batch(struct sl_service *v, size_t *out)
+{
+	sl_ns now, start;
+
+	*out = 0;
 	while (!stopped(v)) {
-		sl_ns now = sl_clock_now(), start = sl_batcher_start(&v->batcher, now);
-
-		if (start >= 0 && start <= now)
-			return sl_batcher_take(&v->batcher, v->taken);
-		if (start < 0 && !told && v->opts.idle) {
-			told = true;
-			(void)pthread_mutex_unlock(&v->lock);
-			v->opts.idle(v->opts.ctx);
-			(void)pthread_mutex_lock(&v->lock);
-			continue;
+		now = sl_clock_now();
+		start = sl_batcher_start(&v->batcher, now);
+		if (start >= 0 && start <= now) {
+			*out = sl_batcher_take(&v->batcher, v->taken);
+			return SL_OK;
 		}
-		wait_until(
-			v, start >= 0 && start < now + LOOK_NS ? start : now + LOOK_NS);
+		if (start < 0) {
+			SL_TRY(rest(v));
+			start = v->batcher.n > 0 ? now : now + LOOK_NS;
+		}
+		if (start > now)
+			wait_until(v, start < now + LOOK_NS ? start : now + LOOK_NS);
 	}
-	return 0;
+	return SL_OK;
 }
 
 static void answer_all(struct sl_service *v, size_t n, sl_ns began, sl_ns ended)
@@ -243,14 +267,15 @@ sl_status sl_service_run(struct sl_service *v)
 {
 	for (;;) {
 		sl_ns began, ended;
+		sl_status st;
 		size_t n;
 
 		(void)pthread_mutex_lock(&v->lock);
-		n = next_batch(v);
+		st = next_batch(v, &n);
 		v->stats.batches += n > 0;
 		(void)pthread_mutex_unlock(&v->lock);
-		if (n == 0)
-			return SL_OK;
+		if (st != SL_OK || n == 0)
+			return st;
 		/* Slots that were taken are this thread's until they are free. */
 		for (size_t i = 0; i < n; i++)
 			memcpy(v->x + i * v->info.sample_bytes,

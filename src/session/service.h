@@ -31,7 +31,9 @@ struct sl_service_opts {
 	/* On the thread that pushed (a request that is refused) or the session's; what it
 	 * is given lives for the call. */
 	void (*answer)(void *ctx, const struct sl_service_answer *a);
-	void (*idle)(void *ctx); /* nothing waits; NULL: not told */
+	/* On the session's thread, ten times a second while nothing waits; NULL: not
+	 * told. */
+	sl_status (*idle)(void *ctx);
 	sl_ns within_ns; /* objective of requests that name none */
 	const volatile sig_atomic_t *stop; /* NULL: never */
 };
@@ -42,15 +44,19 @@ struct sl_service_stats {
 	sl_ns longest_ns; /* from coming to the answer */
 };
 
-SL_NODISCARD sl_status sl_service_create(struct sl_session *s,
+/* Requests are refused until it begins, and from its end on. */
+SL_NODISCARD sl_status sl_service_create(
 	const struct sl_service_opts *opts, struct sl_service **out);
+/* The session is prepared: measures what a batch takes, then takes requests. */
+SL_NODISCARD sl_status sl_service_begin(struct sl_service *v, struct sl_session *s);
 /* What still waits is answered with SL_E_LOST. */
-void sl_service_destroy(struct sl_service *v);
+void sl_service_end(struct sl_service *v);
+void sl_service_destroy(struct sl_service *v); /* ended; NULL is fine */
 /* One sample; age: how long ago it came; within 0: the usual objective. A refusal is
  * answered. */
 void sl_service_push(struct sl_service *v, uint64_t id, sl_ns age_ns, sl_ns within_ns,
 	const void *sample, size_t bytes);
-/* Until stop (SL_OK) or a failure of the session. */
+/* Until stop (SL_OK) or a failure of the session or of idle. */
 SL_NODISCARD sl_status sl_service_run(struct sl_service *v);
 void sl_service_stats(struct sl_service *v, struct sl_service_stats *out);
 

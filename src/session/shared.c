@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "session/service.h"
 #include "share/client/client.h"
 
 #define NS_PER_S 1e9
@@ -15,9 +16,7 @@ struct sl_shared {
 	struct sl_session *session;
 	struct sl_client *client;
 	struct sl_client_opts opts;
-	bool service;
-	void *query_ctx;
-	void (*query)(void *ctx, const struct sl_msg_query *q);
+	struct sl_service *service; /* NULL: it is none */
 };
 
 static sl_ns from_s(double s)
@@ -37,13 +36,13 @@ static void query(void *ctx, const struct sl_msg_query *q)
 {
 	const struct sl_shared *x = ctx;
 
-	if (x->query != NULL)
-		x->query(x->query_ctx, q);
+	sl_service_push(
+		x->service, q->id, q->age_ns, q->within_ns, q->input.data, q->input.size);
 }
 
 static enum sl_wire_kind kind_of(const struct sl_shared *x)
 {
-	if (x->service)
+	if (x->service != NULL)
 		return SL_WIRE_SERVICE;
 	return x->session->config.infer_only ? SL_WIRE_INFER : SL_WIRE_TRAIN;
 }
@@ -64,7 +63,7 @@ static sl_ns length_of(const struct sl_shared *x, uint64_t turn_ns)
 {
 	double ns = (double)turns_of(x->session) * (double)turn_ns;
 
-	if (x->service)
+	if (x->service != NULL)
 		return 0; /* it ends when it is told to */
 	return (sl_ns)(ns < MOST_S * NS_PER_S ? ns : MOST_S * NS_PER_S);
 }
@@ -76,7 +75,9 @@ static void describe(
 	double slowdown = c->allow_slowdown < 1000 ? c->allow_slowdown : 1000;
 
 	sl_wire_text(out->name, sizeof(out->name),
-		c->job_name != NULL ? c->job_name : c->model);
+		c->serve != NULL      ? c->serve
+		: c->job_name != NULL ? c->job_name
+				      : c->model);
 	out->kind = kind_of(x);
 	out->priority = c->priority != 0 ? c->priority : SL_JOB_USUAL_PRIORITY;
 	out->deadline_ns = from_s(c->deadline_s);
@@ -184,6 +185,46 @@ static bool lost(void *ctx)
 	return sl_client_lost(((struct sl_shared *)ctx)->client);
 }
 
+static void answer(void *ctx, const struct sl_service_answer *a)
+{
+	const struct sl_shared *x = ctx;
+
+	sl_client_answer(x->client, &(struct sl_msg_answer){
+					    .id = a->id,
+					    .code = a->status,
+					    .waited_ns = a->waited_ns,
+					    .ran_ns = a->ran_ns,
+					    .batch = a->batch,
+					    .output = {(const uint8_t *)a->outputs,
+						    (uint32_t)(a->count * sizeof(float))},
+				    });
+}
+
+/* Between requests the lane is another's, and P may have to make room. */
+static sl_status rest(void *ctx)
+{
+	struct sl_shared *x = ctx;
+
+	if (sl_session_stopped(x->session))
+		return SL_FAIL(SL_E_INTERRUPTED, "the service was cancelled");
+	SL_TRY(sl_machine_idle(&x->session->machine));
+	return sl_client_tend(x->client);
+}
+
+static sl_status open_service(struct sl_shared *x)
+{
+	const struct sl_session_config *c = &x->session->config;
+	struct sl_service_opts opts = {
+		.ctx = x,
+		.answer = answer,
+		.idle = rest,
+		.within_ns = from_s(c->within_s),
+		.stop = c->stop,
+	};
+
+	return c->serve != NULL ? sl_service_create(&opts, &x->service) : SL_OK;
+}
+
 sl_status sl_shared_open(struct sl_session *s)
 {
 	const struct sl_session_config *config = &s->config;
@@ -201,7 +242,7 @@ sl_status sl_shared_open(struct sl_session *s)
 		.stop = config->stop,
 		.ctx = x,
 		.waits = waits,
-		.query = query,
+		.query = config->serve != NULL ? query : NULL,
 	};
 	x->host = (struct sl_host){
 		.gate = {.ctx = x,
@@ -215,30 +256,26 @@ sl_status sl_shared_open(struct sl_session *s)
 		.stopped = stopped,
 		.stats = stats,
 	};
+	SL_TRY(open_service(x));
 	SL_TRY(sl_client_open(&x->opts, &x->client));
 	s->host = &x->host;
 	return SL_OK;
 }
 
-struct sl_client *sl_shared_client(const struct sl_session *s)
+struct sl_service *sl_shared_service(const struct sl_session *s)
 {
-	return s->shared != NULL ? s->shared->client : NULL;
-}
-
-void sl_shared_serve(struct sl_session *s, void *ctx,
-	void (*fn)(void *ctx, const struct sl_msg_query *q))
-{
-	s->shared->service = true;
-	s->shared->query_ctx = ctx;
-	s->shared->query = fn;
+	return s->shared != NULL ? s->shared->service : NULL;
 }
 
 void sl_shared_close(struct sl_shared *x)
 {
 	if (x == NULL)
 		return;
+	if (x->service != NULL)
+		sl_service_end(x->service);
 	if (x->client != NULL)
 		sl_client_end(x->client, x->session->done ? SL_OK : SL_E_INTERRUPTED);
 	sl_client_close(x->client);
+	sl_service_destroy(x->service);
 	sl_free(x);
 }

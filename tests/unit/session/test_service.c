@@ -49,9 +49,10 @@ static void on_answer(void *ctx, const struct sl_service_answer *a)
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
-static void on_idle(void *ctx)
+static sl_status on_idle(void *ctx)
 {
 	((struct desk *)ctx)->idles++;
+	return SL_OK;
 }
 
 static void sample_of(uint64_t id, float *x)
@@ -97,11 +98,13 @@ static void open_desk(struct desk *d, struct sl_session *s, uint32_t wanted)
 	memset(d, 0, sizeof(*d));
 	assert_int_equal(pthread_mutex_init(&d->lock, NULL), 0);
 	d->wanted = wanted;
-	sl_assert_ok(sl_service_create(s, &opts, &d->service));
+	sl_assert_ok(sl_service_create(&opts, &d->service));
+	sl_assert_ok(sl_service_begin(d->service, s));
 }
 
 static void close_desk(struct desk *d)
 {
+	sl_service_end(d->service);
 	sl_service_destroy(d->service);
 	(void)pthread_mutex_destroy(&d->lock);
 }
@@ -177,12 +180,45 @@ static void what_waits_at_the_end_is_answered_as_lost(void **state)
 	sl_session_close(s);
 }
 
+static sl_status on_idle_failing(void *ctx)
+{
+	(void)ctx;
+	return SL_FAIL(SL_E_LOST, "the memory is gone");
+}
+
+static void it_takes_requests_between_begin_and_end_only(void **state)
+{
+	static struct desk d;
+	struct sl_service_opts opts = {
+		.ctx = &d, .answer = on_answer, .idle = on_idle_failing};
+	struct sl_session *s = ready();
+	float x[FEATURES];
+
+	(void)state;
+	memset(&d, 0, sizeof(d));
+	assert_int_equal(pthread_mutex_init(&d.lock, NULL), 0);
+	sample_of(0, x);
+	sl_assert_ok(sl_service_create(&opts, &d.service));
+	sl_service_push(d.service, 0, 0, 0, x, sizeof(x));
+	assert_int_equal(d.status[0], SL_E_BUSY);
+	sl_assert_ok(sl_service_begin(d.service, s));
+	sl_assert_fails(sl_service_run(d.service), SL_E_LOST, "gone");
+	sl_service_end(d.service);
+	sl_service_push(d.service, 1, 0, 0, x, sizeof(x));
+	assert_int_equal(d.status[1], SL_E_BUSY);
+	assert_int_equal(d.answers, 2);
+	sl_service_destroy(d.service);
+	(void)pthread_mutex_destroy(&d.lock);
+	sl_session_close(s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(requests_of_many_threads_have_the_bits_of_one_alone),
 		SL_TEST(a_request_of_the_wrong_size_is_refused_and_others_go_on),
 		SL_TEST(what_waits_at_the_end_is_answered_as_lost),
+		SL_TEST(it_takes_requests_between_begin_and_end_only),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
