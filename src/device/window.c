@@ -6,8 +6,8 @@
  * Mutable state: the table of windows, which the SIGBUS handler has no other way to find,
  * and the action that was there before it, with a lock for those who install.
  *
- * 1. The handler calls nothing but mmap, sigaction and raise, takes no lock, and keeps
- *    errno.
+ * 1. The handler calls nothing but mmap (the system's), sigaction and raise, takes no
+ * lock, and keeps errno.
  * 2. A row is published by its state; its base and sizes are written before.
  * 3. A part goes intact -> mending -> lost by whoever moves it from intact first. Another
  *    thread that faults meanwhile returns, and faults again until the memory is there.
@@ -19,6 +19,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atom.h"
@@ -82,14 +84,15 @@ static struct part *part_at(uint64_t address)
 	return NULL;
 }
 
-/* Private zeroed memory under the whole part. */
+/* Private zeroed memory under the whole part. Not by the C library: checkers of threads
+ * take its mmap for a write to all of it. */
 static bool mend(struct part *part)
 {
 	uint64_t begin = sl_atom64_load(&part->begin), end = sl_atom64_load(&part->end);
 
-	return mmap((void *)(uintptr_t)begin, end - begin, PROT_READ | PROT_WRITE,
+	return syscall(SYS_mmap, begin, end - begin, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-		       0) != MAP_FAILED;
+		       0) == (long)begin;
 }
 
 static void on_sigbus(int signo, siginfo_t *info, void *context)
@@ -304,9 +307,12 @@ static void touch(const volatile uint8_t *at, uint64_t bytes)
 		(void)at[i];
 }
 
-static sl_status populate(uint8_t *at, uint64_t bytes)
+static sl_status populate(struct sl_window *w, uint8_t *at, uint64_t bytes)
 {
 	int r;
+
+	if (sl_window_lost(w))
+		return SL_FAIL(SL_E_LOST, "the shared memory was taken away");
 
 	if (bytes == 0)
 		return SL_OK;
@@ -326,14 +332,20 @@ static sl_status populate(uint8_t *at, uint64_t bytes)
 	return SL_OK;
 }
 
+sl_status sl_window_populate_p(struct sl_window *w)
+{
+	return populate(w, w->base, size_of(&w->part[P]));
+}
+
+sl_status sl_window_populate_lane(struct sl_window *w)
+{
+	return populate(w, w->base + size_of(&w->part[P]), size_of(&w->part[LANE]));
+}
+
 sl_status sl_window_populate(struct sl_window *w)
 {
-	uint64_t p_bytes = size_of(&w->part[P]);
-
-	if (sl_window_lost(w))
-		return SL_FAIL(SL_E_LOST, "the shared memory was taken away");
-	SL_TRY(populate(w->base, p_bytes));
-	return populate(w->base + p_bytes, size_of(&w->part[LANE]));
+	SL_TRY(sl_window_populate_p(w));
+	return sl_window_populate_lane(w);
 }
 
 bool sl_window_lost(const struct sl_window *w)

@@ -45,10 +45,14 @@ SL_NODISCARD sl_status sl_window_map_lane(
 /* The range stays reserved; touching it is SIGSEGV. The mark stays. */
 void sl_window_unmap(struct sl_window *w);
 /*
- * All pages are there when this returns; their bytes are as they were. For outside turns:
- * it takes time. SL_E_NOMEM_DEVICE, SL_E_LOST.
+ * All pages are there when this returns; their bytes are as they were. It takes time. P:
+ * outside turns; the lane: outside turns where all its jobs are one user's, else at the
+ * start of the job's first turn, because it is not the job's before.
+ * SL_E_NOMEM_DEVICE, SL_E_LOST.
  */
-SL_NODISCARD sl_status sl_window_populate(struct sl_window *w);
+SL_NODISCARD sl_status sl_window_populate_p(struct sl_window *w);
+SL_NODISCARD sl_status sl_window_populate_lane(struct sl_window *w);
+SL_NODISCARD sl_status sl_window_populate(struct sl_window *w); /* both */
 
 /* Whether memory of the window was found revoked since it was mapped; from any thread, no
  * system call. */

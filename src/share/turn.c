@@ -141,11 +141,21 @@ void sl_turn_yield(struct sl_turn_page *page)
 	(void)sl_atom32_and(&page->word, ~TURN);
 }
 
-void sl_turn_grant(struct sl_turn_page *page)
+static void grant(struct sl_turn_page *page, uint32_t ask)
 {
-	sl_atom32_store(&page->ask, 0);
+	sl_atom32_store(&page->ask, ask);
 	(void)sl_atom32_or(&page->word, TURN);
 	(void)sl_futex_wake(&page->word, 1);
+}
+
+void sl_turn_grant(struct sl_turn_page *page)
+{
+	grant(page, 0);
+}
+
+void sl_turn_grant_one(struct sl_turn_page *page)
+{
+	grant(page, 1);
 }
 
 void sl_turn_ask(struct sl_turn_page *page)

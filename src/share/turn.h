@@ -59,6 +59,9 @@ void sl_turn_yield(struct sl_turn_page *page);
 SL_NODISCARD sl_status sl_turn_create(int *out_fd, struct sl_turn_page **out);
 /* Takes back a question that is still open, gives the turn and wakes the job. */
 void sl_turn_grant(struct sl_turn_page *page);
+/* The same of a turn that is wanted back at its first boundary: no short iteration slips
+ * by between the turn and the question. */
+void sl_turn_grant_one(struct sl_turn_page *page);
 void sl_turn_ask(struct sl_turn_page *page);
 void sl_turn_unask(struct sl_turn_page *page);
 /* For good; wakes the job. */

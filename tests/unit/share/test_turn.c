@@ -52,6 +52,8 @@ static void a_turn_is_granted_asked_for_and_given_back(void **state)
 	assert_true(!seen.has && seen.yielded);
 	assert_false(sl_turn_try(job));
 	assert_int_equal(sl_turn_turns(daemon), 2);
+	sl_turn_grant_one(daemon);
+	assert_true(sl_turn_try(job) && sl_turn_asked(job));
 	sl_turn_unmap(daemon);
 	sl_turn_unmap(job);
 	sl_turn_unmap(NULL);
