@@ -14,6 +14,7 @@ MODEL_BIN := $(call bins,model)
 FAULT_BIN := $(call bins,fault)
 FUZZ_BIN := $(call bins,fuzz)
 C_BIN := $(MODEL_BIN) $(FAULT_BIN) $(CONFORM_BIN) $(UNIT_BIN)
+TOOLS_BIN := $(call bins,tools)
 E2E := $(wildcard tests/e2e/*.sh tests/e2e/*.py)
 
 # Left out of check-fast, which is to take ten seconds.
@@ -38,7 +39,9 @@ $(C_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(LIB)
 	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS))
 $(FUZZ_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(REPLAY_OBJ) $(LIB)
 	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
--include $(C_BIN:=.d) $(FUZZ_BIN:=.d) $(HARNESS_OBJ:.o=.d) $(REPLAY_OBJ:.o=.d)
+$(TOOLS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS))
+-include $(TOOLS_BIN:=.d) $(C_BIN:=.d) $(FUZZ_BIN:=.d) $(HARNESS_OBJ:.o=.d) $(REPLAY_OBJ:.o=.d)
 
 # While writing: the unit tests of the folders in ONLY, their output as it comes.
 .PHONY: unit
@@ -70,9 +73,9 @@ part-fast: $(filter-out $(SLOW),$(UNIT_BIN))
 	$(call run,unit) --jobs $(JOBS) $(filter-out $(SLOW),$(UNIT_BIN))
 part-fault: $(FAULT_BIN)
 	$(call run,fault) --jobs $(JOBS) $(FAULT_BIN)
-part-e2e: all
+part-e2e: all $(TOOLS_BIN)
 	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
-part-acceptance: all
+part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
 		--env FULL=1 --env STEPS=20 --env KILLS=50 \
 		tests/e2e/verify.sh tests/e2e/kill.py $(wildcard tests/acceptance/*.sh tests/acceptance/*.py)
