@@ -14,6 +14,7 @@
  * The command line: one file and one row of commands.def a command; options are rows too,
  * so that parsing, --help, the man page and shell completion come from the same tables.
  */
+#define SLUICE_VERSION "0.1.0"
 #define CLI_MAX_OPERANDS 8
 
 struct cli_args {
@@ -44,6 +45,10 @@ struct cli_args {
 	/* sim */
 	struct sl_sim_config sim;
 	const char *record, *decisions;
+	/* of the daemon; its socket is config.socket */
+	bool all, once, follow;
+	double watch_s;
+	int64_t last;
 };
 
 /* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */

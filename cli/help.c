@@ -11,14 +11,16 @@ void cli_help_all(FILE *out)
 	      "usage: sluice COMMAND [operands] [options]\n\n",
 		out);
 	for (size_t i = 0; cli_command_at(i) != NULL; i++)
-		fprintf(out, "  %-8s %s\n", cli_command_at(i)->name,
+		fprintf(out, "  %-9s %s\n", cli_command_at(i)->name,
 			cli_command_at(i)->summary);
 	fputs("\nexamples:\n"
 	      "  sluice train lenet5 --data idx:/usr/share/datasets/fashion-mnist "
 	      "--eval\n"
 	      "  sluice plan resnet18 --batch 8 --budget 512MiB\n"
 	      "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --budget "
-	      "64MiB\n\n"
+	      "64MiB\n"
+	      "  sluiced --budget 2GiB & sluice train resnet18 --shared & sluice "
+	      "top\n\n"
 	      "`sluice COMMAND --help` tells more. SIZE is bytes, or with KiB MiB GiB, "
 	      "KB MB GB.\n",
 		out);

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLUICE_VERSION "0.1.0"
-
 volatile sig_atomic_t cli_stop;
 
 static const struct cli_command *const commands[] = {

@@ -279,7 +279,9 @@ sl_status cli_parse(
 	args->valid = -1;
 	args->sim.max_wait_s = SL_SIM_MAX_WAIT_S;
 	for (int i = 0; i < argc; i++) {
-		if (argv[i][0] == '-' && argv[i][1] != '\0') {
+		/* -5 is a number. */
+		if (argv[i][0] == '-' && argv[i][1] != '\0' &&
+			strchr("0123456789", argv[i][1]) == NULL) {
 			SL_TRY(parse_option(c, &i, argc, argv, args));
 			continue;
 		}

@@ -44,7 +44,11 @@ sl_status sl_daemon_policy(struct sl_daemon *d, const char *name)
 			"lists them",
 			name);
 	sl_wire_text(m.u.policy.name, sizeof(m.u.policy.name), name);
-	return sl_look_do(d, &m);
+	SL_TRY(sl_look_ask(d, &m));
+	SL_TRY(sl_look_answer(d, &m, SL_LOOK_NS));
+	/* Either says that it was done; the words are the policy's name. */
+	return m.number == SL_MSG_DONE || m.number == SL_MSG_WORDS ? SL_OK
+								   : sl_look_odd(&m);
 }
 
 sl_status sl_daemon_ask(struct sl_daemon *d, const char *service, double within_s,
