@@ -382,7 +382,7 @@ sl_status sl_srv_attach(struct sl_serve *s, struct sl_srv_peer *p, const struct 
 		st = take_part(s, j, &b);
 	j->peer = p;
 	p->job = j;
-	sl_link_limit(p->link, SL_LINK_MOST, (size_t)4 << 20);
+	sl_srv_peer_widen(s, p);
 	if (st != SL_OK) {
 		sl_srv_job_lose(s, j, SL_E_LOST, sl_last_error());
 		st = SL_OK;

@@ -24,8 +24,10 @@ static void admit(struct sl_serve *s, struct sl_srv_job *j, const struct sl_job 
 	j->told = j->ready = false;
 	j->tell = SL_SRV_TELL_ADMITTED;
 	j->unsaid = true;
-	if (j->waited_ns < 0)
+	if (j->waited_ns < 0) {
 		j->waited_ns = s->now_ns - j->arrived_ns;
+		sl_srv_observe(&s->waits, (double)j->waited_ns * 1e-9, 1);
+	}
 	if (j->holds != 0)
 		sl_srv_job_hold(s, j, 0, true);
 }
@@ -196,7 +198,9 @@ void sl_srv_carry(struct sl_serve *s)
 	for (int i = 0; i < ROUNDS && s->dirty; i++) {
 		s->dirty = false;
 		follow(s);
+		sl_srv_menus(s);
 		sl_srv_mems(s);
+		sl_srv_channels(s);
 		tell_all(s);
 		sl_srv_turns(s);
 	}

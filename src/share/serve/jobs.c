@@ -15,8 +15,6 @@
 #include "base/units.h"
 
 #define MAX_JOBS ((size_t)1 << 16)
-#define IN_LARGE SL_LINK_MOST
-#define MILLION 1000000u
 #define START_FIELD 20 /* of /proc/PID/stat, counted behind the program's name */
 
 struct sl_srv_job *sl_srv_job_find(const struct sl_serve *s, uint32_t id)
@@ -58,15 +56,6 @@ uint64_t sl_srv_pid_start(pid_t pid)
 	at++;
 	at[strspn(at, "0123456789")] = '\0';
 	return sl_u64_parse(at, &start) == SL_OK ? start : 0;
-}
-
-/* Whether row i is one that the job may be given. */
-static bool allowed(const struct sl_msg_reg *r, uint32_t i)
-{
-	uint64_t least = r->menu.rows[0].turn_ns;
-	double most = (double)least * (1 + r->allow_slowdown_ppm / (double)MILLION);
-
-	return i == 0 || (double)r->menu.rows[i].turn_ns <= most;
 }
 
 static sl_status check_sizes(struct sl_msg_reg *r)
@@ -113,13 +102,14 @@ static sl_status find_row(
 		uint64_t bytes = o->persistent_bytes + o->ephemeral_bytes;
 		double part;
 
-		if (allowed(r, i) && bytes <= most) {
+		if (sl_srv_row_allowed(r, i) && bytes <= most) {
 			*out = i;
 			return SL_OK;
 		}
-		if (allowed(r, i) && bytes < least)
+		if (sl_srv_row_allowed(r, i) && bytes < least)
 			least = bytes;
-		if (allowed(r, i) || bytes > most || r->menu.rows[0].turn_ns == 0)
+		if (sl_srv_row_allowed(r, i) || bytes > most ||
+			r->menu.rows[0].turn_ns == 0)
 			continue;
 		part = (double)o->turn_ns / (double)r->menu.rows[0].turn_ns - 1;
 		if (slower == 0 || part < slower)
@@ -316,7 +306,11 @@ sl_status sl_srv_register(
 	j->peer = p;
 	p->job = j;
 	j->unsaid = true;
-	sl_link_limit(p->link, IN_LARGE, (size_t)4 << 20);
+	sl_srv_peer_widen(s, p);
+	for (struct sl_srv_peer *o = s->peers; r.kind == SL_WIRE_SERVICE && o;
+		o = o->next)
+		if (o->greeted)
+			sl_srv_peer_widen(s, o);
 	say_registered(s, j);
 	answer.fds[0] = j->page_fd;
 	answer.u.registered.job = j->id;
@@ -430,6 +424,7 @@ void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 	let_go(s, j, &e);
 	say_end(s, j, why ? why : "done");
 	sl_srv_record_end(s, j->id);
+	sl_srv_asks_of_job(s, j->id);
 	sl_srv_remember(s, j);
 	sl_srv_job_free(s, j);
 }

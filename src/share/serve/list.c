@@ -20,8 +20,7 @@ static uint32_t state_of(const struct sl_srv_job *j)
 	return j->ready ? SL_WIRE_RESIDENT : SL_WIRE_ADMITTED;
 }
 
-/* Turns and service until this moment, the turn under way included. */
-static void totals(const struct sl_srv_job *j, uint64_t *turns, uint64_t *used)
+void sl_srv_totals(const struct sl_srv_job *j, uint64_t *turns, uint64_t *used)
 {
 	struct sl_turn_seen seen;
 
@@ -43,7 +42,7 @@ static void measure(const struct sl_serve *s, struct sl_srv_job *j)
 
 	if (dt < WINDOW_NS)
 		return;
-	totals(j, &turns, &used);
+	sl_srv_totals(j, &turns, &used);
 	part = (double)(turns - j->then_turns) / ((double)dt * 1e-9) * 1e3;
 	j->rate_milli = part < 4e9 ? (uint32_t)part : UINT32_MAX;
 	part = (double)(used - j->then_used_ns) / (double)dt * 1e6;
@@ -107,7 +106,7 @@ static void fill(struct sl_serve *s, struct sl_srv_job *j, struct sl_msg_job *ou
 		.key = sj ? sj->level : 0,
 		.share_ppm = j->share_ppm,
 		.rate_milli = j->rate_milli};
-	totals(j, &out->turns, &used);
+	sl_srv_totals(j, &out->turns, &used);
 	out->used_ns = (int64_t)used;
 	memcpy(out->name, j->asked.name, sizeof(out->name));
 	give_reason(s, j, out->reason, sizeof(out->reason));

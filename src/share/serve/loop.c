@@ -47,11 +47,20 @@ static sl_ns system_clock(void *ctx)
 
 static void reload(struct sl_serve *s)
 {
+	const struct sl_job_policy *policy;
+	struct sl_step e;
+
 	if (sl_serve_settings_reload(s->settings) != SL_OK) {
 		sl_srv_log_say(&s->log, "reload_failed", UINT32_MAX, sl_last_error());
 		return;
 	}
 	sl_srv_log_say(&s->log, "reloaded", UINT32_MAX, s->config->config);
+	policy = sl_job_policy_find(s->config->policy);
+	if (!policy || policy == s->share.policy || s->policy_chosen)
+		return;
+	e = sl_share_policy_event(&s->share, policy, sl_srv_time(s));
+	if (sl_srv_event(s, &e) != SL_OK)
+		sl_srv_log_say(&s->log, "fault", UINT32_MAX, sl_last_error());
 }
 
 static void on_signal(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)
@@ -128,6 +137,7 @@ static sl_status start(struct sl_serve *s, bool sockets)
 		raise_limits();
 		SL_TRY(sl_srv_sock_open(s));
 		SL_TRY(catch_signals(s));
+		SL_TRY(sl_srv_metrics_open(s));
 	}
 	SL_TRY(sl_srv_record_open(s));
 	say_start(s);
@@ -172,6 +182,8 @@ void sl_serve_close(struct sl_serve *s)
 		p->job = NULL;
 		p->dead = true;
 	}
+	sl_srv_metrics_close(s);
+	s->n_asks = 0;
 	sl_srv_peers_bury(s);
 	while (s->n_jobs > 0)
 		sl_srv_job_free(s, s->jobs[0]);
@@ -187,6 +199,7 @@ void sl_serve_close(struct sl_serve *s)
 	sl_srv_log_finish(&s->log);
 	sl_fs_close(s->epoll_fd);
 	sl_free(s->jobs);
+	sl_free(s->asks);
 	sl_free(s->ring);
 	sl_free(s);
 }
@@ -204,6 +217,7 @@ static sl_ns next_due(const struct sl_serve *s)
 	earliest(&due, sl_srv_peers_due(s));
 	earliest(&due, sl_srv_turns_due(s));
 	earliest(&due, sl_srv_wake(s));
+	earliest(&due, sl_srv_metrics_due(s));
 	earliest(&due, sl_srv_idle_due(s));
 	earliest(&due, s->retry_ns > 0 ? s->retry_ns : -1);
 	earliest(&due, s->accept_ns > 0 ? s->accept_ns : -1);
@@ -276,6 +290,7 @@ sl_status sl_serve_round(struct sl_serve *s, bool wait)
 		sl_srv_record_flush(s);
 		sl_srv_peers_round(s);
 	}
+	sl_srv_metrics_round(s);
 	sl_srv_steps_flush(s);
 	sl_srv_peers_bury(s);
 	sl_srv_jobs_bury(s);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 
 #define IN_SMALL ((size_t)64 << 10) /* before a job is registered */
+#define OUT_LARGE ((size_t)4 << 20)
 #define OUT_MOST ((size_t)2 << 20)
 #define TURN_MESSAGES 64 /* of one peer a round */
 
@@ -49,6 +50,7 @@ void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *wh
 	(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, p->source.fd, NULL);
 	s->n_peers--;
 	p->job = NULL;
+	sl_srv_asks_of_peer(s, p);
 	if (j) {
 		j->peer = NULL;
 		sl_srv_job_end(s, j, why ? why : "its connection ended");
@@ -90,6 +92,13 @@ static void flush(struct sl_serve *s, struct sl_srv_peer *p)
 		p->writes = !p->writes;
 		watch(s, p);
 	}
+}
+
+void sl_srv_peer_widen(struct sl_serve *s, struct sl_srv_peer *p)
+{
+	(void)s;
+	if (!p->dead)
+		sl_link_limit(p->link, SL_LINK_MOST, OUT_LARGE);
 }
 
 void sl_srv_send(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m)

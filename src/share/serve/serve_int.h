@@ -18,6 +18,8 @@ void sl_srv_peers_round(struct sl_serve *s); /* reads, writes, resumes what is d
 sl_ns sl_srv_peers_due(const struct sl_serve *s); /* -1: never */
 void sl_srv_peers_bury(struct sl_serve *s);
 /* Queues; a peer that does not read is cut off. */
+/* Large messages: of jobs, and of everybody while there are services. */
+void sl_srv_peer_widen(struct sl_serve *s, struct sl_srv_peer *p);
 void sl_srv_send(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 void sl_srv_done(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq);
 /* The thread's last failure, as an answer. */
@@ -98,7 +100,30 @@ void sl_srv_events(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_ms
 void sl_srv_follow(struct sl_serve *s); /* new ones, to who follows */
 void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 void sl_srv_status(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+/* Turns and service until this moment, the turn under way included. */
+void sl_srv_totals(const struct sl_srv_job *j, uint64_t *turns, uint64_t *used);
 void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j);
+
+/* answer.c: requests for services. */
+SL_NODISCARD sl_status sl_srv_ask(
+	struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
+SL_NODISCARD sl_status sl_srv_answer(
+	struct sl_serve *s, const struct sl_srv_job *j, const struct sl_msg *m);
+void sl_srv_asks_of_job(struct sl_serve *s, uint32_t job); /* it ended */
+void sl_srv_asks_of_peer(struct sl_serve *s, const struct sl_srv_peer *p);
+
+/* menu.c */
+bool sl_srv_row_allowed(const struct sl_msg_reg *r, uint32_t i);
+void sl_srv_menus(struct sl_serve *s); /* waiting jobs get rows that let them in */
+void sl_srv_channels(struct sl_serve *s); /* parts of the channels */
+
+/* metrics.c */
+SL_NODISCARD sl_status sl_srv_metrics_open(struct sl_serve *s);
+SL_NODISCARD sl_status sl_srv_metrics_print(struct sl_serve *s, struct sl_buf *out);
+void sl_srv_observe(struct sl_srv_hist *h, double seconds, uint64_t times);
+void sl_srv_metrics_round(struct sl_serve *s);
+sl_ns sl_srv_metrics_due(const struct sl_serve *s);
+void sl_srv_metrics_close(struct sl_serve *s);
 
 /* record.c: the journal of this daemon. Never fails its caller. */
 /* Reads what a former daemon left, takes it over (attach.c), and begins anew. */

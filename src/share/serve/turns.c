@@ -65,7 +65,12 @@ void sl_srv_report(
 	struct sl_serve *s, struct sl_srv_job *j, uint64_t turns, uint64_t used)
 {
 	struct sl_step e = sl_srv_step(s, SL_STEP_TURN, j->id);
+	struct sl_turn_seen seen;
 
+	sl_turn_look(j->page, &seen);
+	/* Said before a restart, and heard after the next turn was given. */
+	if (seen.has)
+		return;
 	if (!j->granted && !j->overhang) {
 		sl_srv_log_say(&s->log, "report_ignored", j->id,
 			"the job has no turn to give back");
@@ -73,6 +78,9 @@ void sl_srv_report(
 	}
 	sl_srv_book(s, j, turns, used, &e);
 	s->counts.turns += e.turns;
+	if (e.turns > 0)
+		sl_srv_observe(&s->iterations, (double)e.used_ns * 1e-9 / (double)e.turns,
+			e.turns);
 	j->wanted = false;
 	s->dirty = true;
 	if (j->overhang) {
@@ -110,6 +118,13 @@ static bool has_overhang(const struct sl_serve *s, uint32_t lane)
 	return false;
 }
 
+static bool is_wanted(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	if (j->overhang || j->parking || j->tell != SL_SRV_TELL_NOTHING)
+		return true;
+	return sl_share_wants_boundary(&s->share, j->lane);
+}
+
 static void grant(struct sl_serve *s, struct sl_srv_job *j)
 {
 	struct sl_srv_mem *m = sl_srv_mem_find(s, j->lane, j->user);
@@ -117,10 +132,14 @@ static void grant(struct sl_serve *s, struct sl_srv_job *j)
 	if (m)
 		m->dirty = true;
 	j->granted = true;
-	j->wanted = false;
-	j->granted_ns = s->now_ns;
+	j->granted_ns = j->wanted_ns = s->now_ns;
+	j->wanted = is_wanted(s, j);
 	s->counts.switches++;
-	sl_turn_grant(j->page);
+	/* Asked for afterwards, short iterations would run on for a while. */
+	if (j->wanted)
+		sl_turn_grant_one(j->page);
+	else
+		sl_turn_grant(j->page);
 }
 
 /* True: something changed that others may hang on. */
@@ -132,13 +151,6 @@ static bool try_grant(struct sl_serve *s, struct sl_srv_job *j)
 		return false;
 	grant(s, j);
 	return false;
-}
-
-static bool is_wanted(const struct sl_serve *s, const struct sl_srv_job *j)
-{
-	if (j->overhang || j->parking || j->tell != SL_SRV_TELL_NOTHING)
-		return true;
-	return sl_share_wants_boundary(&s->share, j->lane);
 }
 
 static void ask(struct sl_serve *s, struct sl_srv_job *j)

@@ -133,6 +133,27 @@ struct sl_srv_scrub {
 	uid_t user;
 };
 
+/* A request that waits for its answer. */
+struct sl_srv_ask {
+	uint64_t id;
+	struct sl_srv_peer *peer; /* who asked */
+	uint32_t seq, job; /* of the request; the service */
+	sl_ns asked_ns;
+};
+
+/* Seconds, by upper bounds. */
+#define SL_SRV_BUCKETS 10
+#define SL_SRV_BOUNDS \
+	{ \
+		1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 10, 100 \
+	}
+struct sl_srv_hist {
+	uint64_t counts[SL_SRV_BUCKETS + 1];
+	double sum;
+};
+
+struct sl_srv_scrape;
+
 struct sl_srv_counts {
 	uint64_t turns, switches, crashes, rejects, lost, messages, refused, paused;
 	uint64_t swap_in, swap_out; /* of jobs that ended */
@@ -192,6 +213,11 @@ struct sl_serve {
 	size_t n_scrubs, cap_scrubs;
 	struct sl_srv_record record;
 	struct sl_srv_log log;
+	struct sl_srv_ask *asks;
+	size_t n_asks, cap_asks;
+	uint64_t next_ask;
+	struct sl_srv_scrape *scrapes;
+	struct sl_srv_hist iterations, waits;
 	struct sl_srv_counts counts;
 };
 

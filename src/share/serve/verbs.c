@@ -44,6 +44,11 @@ static sl_status do_hello(struct call *c)
 			SL_WIRE_VERSION, c->m->u.hello.version);
 	}
 	c->p->greeted = true;
+	for (size_t i = 0; i < c->s->n_jobs; i++)
+		if (c->s->jobs[i]->asked.kind == SL_WIRE_SERVICE) {
+			sl_srv_peer_widen(c->s, c->p);
+			break;
+		}
 	w.u.welcome.version = SL_WIRE_VERSION;
 	w.u.welcome.ruler = c->p->ruler;
 	w.u.welcome.boot = c->s->boot;
@@ -74,11 +79,10 @@ static sl_status do_ready(struct call *c)
 
 static sl_status do_report(struct call *c)
 {
-	if (c->m->u.report.idle)
-		c->j->holds |= SL_SRV_HOLD_IDLE;
-	sl_srv_report(c->s, c->j, c->m->u.report.turns, c->m->u.report.used_ns);
+	/* First, so that the turn that it gives back is not given to it again. */
 	if (c->m->u.report.idle)
 		sl_srv_job_hold(c->s, c->j, SL_SRV_HOLD_IDLE, true);
+	sl_srv_report(c->s, c->j, c->m->u.report.turns, c->m->u.report.used_ns);
 	return SL_OK;
 }
 
@@ -265,6 +269,16 @@ static sl_status do_priority(struct call *c)
 	return SL_OK;
 }
 
+static sl_status do_ask(struct call *c)
+{
+	return sl_srv_ask(c->s, c->p, c->m);
+}
+
+static sl_status do_answer(struct call *c)
+{
+	return sl_srv_answer(c->s, c->j, c->m);
+}
+
 static sl_status do_config(struct call *c)
 {
 	struct sl_buf text = SL_BUF_MAX(65536);
@@ -297,6 +311,8 @@ static const struct verb verbs[] = {
 	{SL_MSG_POLICY, ANYBODY, false, do_policy},
 	{SL_MSG_PRIORITY, OWNER, false, do_priority},
 	{SL_MSG_ATTACH, ANYBODY, false, do_attach},
+	{SL_MSG_ASK, ANYBODY, false, do_ask},
+	{SL_MSG_ANSWER, JOB, true, do_answer},
 	{SL_MSG_CONFIG, ANYBODY, false, do_config},
 };
 
