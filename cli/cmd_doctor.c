@@ -209,10 +209,12 @@ static struct finding check_pages(struct patient *p)
 			SKIPPED, "this kernel has no huge pages of shared memory", "");
 	*end = '\0';
 	snprintf(fact, sizeof(fact), "huge pages of shared memory: %s", open + 1);
-	if (strcmp(open + 1, "never") != 0 && strcmp(open + 1, "deny") != 0)
+	/* Windows on shared memory give no advice, so `advise` is as good as never. */
+	if (strcmp(open + 1, "always") == 0 || strcmp(open + 1, "within_size") == 0 ||
+		strcmp(open + 1, "force") == 0)
 		return found(GOOD, fact, "");
 	return found(WARNING, fact,
-		"steps may be some percent slower; as root: echo advise > "
+		"steps may be some percent slower; as root: echo within_size > "
 		"/sys/kernel/mm/transparent_hugepage/shmem_enabled");
 }
 

@@ -105,8 +105,8 @@ static sl_status run_priority(struct cli_args *args)
 	if (sl_i64_parse(args->operands[1], &priority) != SL_OK || priority > INT32_MAX ||
 		priority < INT32_MIN)
 		return SL_FAIL(SL_E_USAGE,
-			"'%.80s' is not a priority: a whole number, the higher the "
-			"sooner, 0 is usual",
+			"'%.80s' is not a priority: a whole number, the lower the "
+			"sooner, 20 is usual",
 			args->operands[1]);
 	SL_TRY_OUT(sl_daemon_open(args->config.socket, &d));
 	SL_TRY_OUT(sl_daemon_priority(d, job, (int32_t)priority));
@@ -166,8 +166,8 @@ const struct cli_command cli_command_priority = {
 	.operands = "JOB N",
 	.min_operands = 2,
 	.max_operands = 2,
-	.summary = "gives a job another priority; the higher goes first",
-	.examples = "  sluice priority 3 10\n  sluice priority 3 -5\n",
+	.summary = "gives a job another priority; the lower goes first, 20 is usual",
+	.examples = "  sluice priority 3 5\n  sluice priority 3 -1\n",
 	.groups = groups,
 	.run = run_priority,
 };
