@@ -4,7 +4,8 @@
 LINTS := tools/check-layers tools/check-budgets tools/check-names tools/check-banned \
 	tools/check-docs tools/check-format tools/check-tidy tools/check-cppcheck
 
-.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers bench-virtual
+.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers bench-virtual \
+	bench-handover
 lint: ## layers, budgets, names, banned functions, docs, format, clang-tidy, cppcheck
 	$(call parts,lint)
 
@@ -49,6 +50,8 @@ bench: all ## timings of this build, as ratios within one run
 	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter-out bench/peers% bench/virtual%,$(BENCHES))
 bench-peers: all ## the same beside PyTorch
 	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter bench/peers%,$(BENCHES))
+bench-handover: all ## from one shared job's turn to another's, beside two processes alone
+	@SLUICE=$(abspath $(BUILD))/sluice bench/handover.sh
 bench-virtual: all ## policies x models x budgets x links in virtual time, minutes (VIRTUAL="--csv FILE")
 	@SLUICE=$(abspath $(BUILD))/sluice bench/virtual.py $(VIRTUAL)
 BENCHES := $(wildcard bench/*.sh bench/*.py)
