@@ -73,7 +73,7 @@ static sl_status table(const struct cli_picture *p, struct sl_buf *out)
 		snprintf(c.text[k], CELL, "%s", titles[k]);
 	widen(width, &c);
 	for (size_t i = 0; i < p->n_jobs; i++) {
-		struct cells row;
+		struct cells row = {.last = ""};
 
 		fill(&p->jobs[i], &row);
 		widen(width, &row);

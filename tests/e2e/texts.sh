@@ -77,7 +77,7 @@ works "all of a text" infer gpt2:layers=1,width=64,context=64 --input $work/lett
 [ "$(wc -l <"$work/out")" = 45 ] && ok "window by window" || not_ok "window by window: $(wc -l <"$work/out")"
 works "text inside a budget" infer gpt2:layers=1,width=64,context=64 --input $work/letter.txt --batch 2 --budget 1MiB
 
-for list in models policies ops devices tiers data errors; do works "list $list" list $list; done
+for list in models policies job-policies ops devices tiers data messages errors; do works "list $list" list $list; done
 works "the manual" help --man
 works "completion" help --completion
 bash -n "$work/out" && ok "completion is a script" || not_ok "completion is a script"
