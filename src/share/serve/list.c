@@ -127,6 +127,7 @@ void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg 
 	struct sl_msg row = {.number = SL_MSG_JOB, .seq = m->seq};
 	uint64_t n = s->n_ended < SL_SRV_ENDED ? s->n_ended : SL_SRV_ENDED;
 
+	sl_srv_freshen(s);
 	for (uint64_t i = m->u.list.all ? s->n_ended - n : s->n_ended; i < s->n_ended;
 		i++) {
 		row.u.job = s->ended[i % SL_SRV_ENDED];

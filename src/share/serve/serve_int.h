@@ -94,6 +94,7 @@ void sl_srv_mems_finish(struct sl_serve *s);
 void sl_srv_carry(struct sl_serve *s);
 
 /* list.c: rows of LIST and STATUS. */
+void sl_srv_freshen(struct sl_serve *s); /* sl_share knows what time it is */
 void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 /* Lines of the decision log. */
 void sl_srv_events(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);

@@ -3,6 +3,7 @@
 #include "share/serve/serve_int.h"
 
 #define WORDS_MOST 65536
+#define FRESH_NS ((sl_ns)100 * 1000000)
 #define LINE_MOST 512 /* of a step */
 
 static const char *name_of(void *ctx, uint32_t id)
@@ -10,6 +11,16 @@ static const char *name_of(void *ctx, uint32_t id)
 	const struct sl_srv_job *j = sl_srv_job_find(ctx, id);
 
 	return j ? j->asked.name : NULL;
+}
+
+void sl_srv_freshen(struct sl_serve *s)
+{
+	struct sl_step tick = sl_srv_step(s, SL_STEP_TICK, 0);
+
+	if (tick.at_ns - s->share.now_ns < FRESH_NS)
+		return;
+	if (sl_srv_event(s, &tick) != SL_OK)
+		sl_srv_log_say(&s->log, "fault", UINT32_MAX, sl_last_error());
 }
 
 void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m)
@@ -20,6 +31,7 @@ void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_m
 	const struct sl_srv_job *j = sl_srv_job_find(s, id);
 	sl_status st = SL_OK;
 
+	sl_srv_freshen(s);
 	if (!j)
 		st = SL_FAIL(SL_E_NOT_FOUND, "there is no job %u", id);
 	else if (j->holds & SL_SRV_HOLD_ABSENT)
