@@ -49,6 +49,9 @@ struct cli_args {
 	bool all, once, follow;
 	double watch_s;
 	int64_t last;
+	/* ask */
+	int64_t count, clients, context, vocab;
+	double rate, within_s;
 };
 
 /* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */
