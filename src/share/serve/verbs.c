@@ -373,7 +373,7 @@ void sl_srv_handle(struct sl_serve *s, struct sl_srv_peer *p, struct sl_msg *m)
 	}
 	if (st == SL_OK)
 		return;
-	if (v && v->silent)
+	if (v && v->silent && p->greeted)
 		sl_srv_log_say(&s->log, "message_ignored", UINT32_MAX, sl_last_error());
 	else
 		sl_srv_error(s, p, m->seq, st);
