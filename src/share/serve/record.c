@@ -33,10 +33,11 @@ void sl_srv_identity(int fd, uint64_t *device, uint64_t *inode)
 /* What could not be written or kept is written as a whole, later. */
 static void fail(struct sl_serve *s, const char *why)
 {
+	/* Once more at once, then now and then. */
+	s->record.retry_ns = s->record.ok ? s->now_ns : s->now_ns + RETRY_NS;
 	if (s->record.ok)
 		sl_srv_log_say(&s->log, "journal_fails", UINT32_MAX, why);
 	s->record.ok = false;
-	s->record.retry_ns = s->now_ns + RETRY_NS;
 	sl_buf_clear(&s->record.text);
 }
 
