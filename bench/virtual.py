@@ -70,7 +70,7 @@ def share(name):
 
 def policies_there():
     run = subprocess.run([sluice, "list", "policies"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
-    names = [line.split()[0] for line in run.stdout.splitlines() if line.strip()]
+    names = [line.split()[0] for line in run.stdout.splitlines() if line.strip() and not line.startswith(" ")]
     for name in POLICIES:
         if name not in names:
             print("note: this build has no policy %s; left out" % name, file=sys.stderr)
@@ -79,7 +79,7 @@ def policies_there():
 
 def cell(path, model, budget, percent, ratio, policy):
     rate = int(PEAK_FLOPS / ratio)
-    # Belady's and capuchin's plans are candidates of tensile: beside them its search stands alone, or nothing
+    # Belady's plan is a candidate of tensile: beside it the search stands alone, or nothing
     # could ever be slower.
     given = "tensile:simple=0" if policy == "tensile" else policy
     r = plan([path, "--budget", str(budget), "--policy", given, "--link", "%d/s" % rate, "--duplex", "half"])

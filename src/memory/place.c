@@ -215,6 +215,8 @@ static sl_status try_orders(
 	for (size_t i = 0; i < n_orders && w->best_height > w->goal; i++) {
 		uint64_t height = UINT64_MAX;
 
+		if (w->hopeless > 0 && i > 0 && w->best_height > w->hopeless)
+			break;
 		if (attempts[i].tightest && w->n > SL_PLACE_MAX_SCANNED)
 			break;
 		SL_TRY(sort_items(w, &attempts[i]));
@@ -286,7 +288,8 @@ static sl_status check_item(const struct sl_place_item *it, size_t i)
 }
 
 /* What must hold before anything is placed; the goal. */
-static sl_status check_items(struct sl_place_work *w, uint64_t capacity)
+static sl_status check_items(
+	struct sl_place_work *w, uint64_t capacity, enum sl_place_effort effort)
 {
 	uint64_t sum = 0, room = 0, top = w->base, load = 0;
 	bool fits = true;
@@ -305,7 +308,9 @@ static sl_status check_items(struct sl_place_work *w, uint64_t capacity)
 	if (!fits || !sl_add_u64(room, top, &room) || room > SL_PLACE_MAX_BYTES)
 		return SL_FAIL(
 			SL_E_INVALID, "sizes and fixed offsets add up past 2^63 bytes");
-	SL_TRY(sl_place_load(w->items, w->n, &load));
+	/* Cheap efforts with a capacity have no use for the bound. */
+	if (capacity == 0 || effort >= SL_PLACE_IMPROVE)
+		SL_TRY(sl_place_load(w->items, w->n, &load));
 	w->bound = w->base + load > top ? w->base + load : top;
 	w->goal = capacity > w->bound ? capacity : w->bound;
 	return w->any_fixed ? check_fixed(w) : SL_OK;
@@ -315,10 +320,13 @@ sl_status sl_place_with(const struct sl_place_opts *opts, struct sl_place_item *
 	size_t n, uint64_t *out_height)
 {
 	sl_status st = SL_OK;
-	struct sl_place_work w = {
-		.items = items, .n = n, .base = opts->base, .best_height = UINT64_MAX};
+	struct sl_place_work w = {.items = items,
+		.n = n,
+		.base = opts->base,
+		.hopeless = opts->hopeless,
+		.best_height = UINT64_MAX};
 
-	SL_TRY(check_items(&w, opts->capacity));
+	SL_TRY(check_items(&w, opts->capacity, opts->effort));
 	w.order = sl_alloc((n + 1) * sizeof(*w.order));
 	w.offsets = sl_calloc(n + 1, sizeof(*w.offsets));
 	w.best = sl_calloc(n + 1, sizeof(*w.best));

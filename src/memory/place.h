@@ -37,6 +37,8 @@ enum sl_place_effort {
 struct sl_place_opts {
 	uint64_t base; /* no item that is not fixed lies below */
 	uint64_t capacity; /* stop at the first height of at most this; 0: at the load */
+	uint64_t hopeless; /* of a family: a first height above this ends it; 0: none does
+			    */
 	enum sl_place_effort effort;
 };
 

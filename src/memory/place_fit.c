@@ -9,13 +9,21 @@
 
 #include "base/alloc.h"
 
-struct placed {
+#define CHUNK 64
+
+struct range {
 	uint64_t offset, end;
+};
+
+struct life {
 	uint32_t first, last;
 };
 
 struct sl_place_fit {
-	struct placed *placed; /* by offset */
+	/* What is placed, by offset; lives apart, as most of it is only asked whether it
+	 * meets another one. */
+	struct range *ranges;
+	struct life *lives;
 	size_t n_placed;
 	struct sl_place_map *map; /* NULL for few items */
 };
@@ -30,7 +38,8 @@ void sl_place_fit_free(struct sl_place_fit *f)
 	if (!f)
 		return;
 	sl_place_map_free(f->map);
-	sl_free(f->placed);
+	sl_free(f->ranges);
+	sl_free(f->lives);
 	sl_free(f);
 }
 
@@ -41,8 +50,9 @@ sl_status sl_place_fit_new(const struct sl_place_work *w, struct sl_place_fit **
 
 	if (!f)
 		return no_memory();
-	f->placed = sl_alloc((w->n + 1) * sizeof(*f->placed));
-	if (!f->placed)
+	f->ranges = sl_alloc((w->n + 1) * sizeof(*f->ranges));
+	f->lives = sl_alloc((w->n + 1) * sizeof(*f->lives));
+	if (!f->ranges || !f->lives)
 		st = no_memory();
 	else if (w->n > SL_PLACE_MAX_SCANNED)
 		st = sl_place_map_new(w, &f->map);
@@ -53,30 +63,61 @@ sl_status sl_place_fit_new(const struct sl_place_work *w, struct sl_place_fit **
 	return st;
 }
 
+/* Which of the placed items from `from` on, at most CHUNK, live with it; without a branch
+ * in the loop, as nobody could predict it. */
+static size_t list_meets(const struct sl_place_fit *f, const struct sl_place_item *it,
+	size_t from, uint32_t *meets)
+{
+	size_t to = f->n_placed - from < CHUNK ? f->n_placed : from + CHUNK, n = 0;
+
+	for (size_t i = from; i < to; i++) {
+		meets[n] = (uint32_t)i;
+		n += (size_t)((f->lives[i].last >= it->first) &
+			      (f->lives[i].first <= it->last));
+	}
+	return n;
+}
+
+/* Where an item might lie: after all ranges seen so far, and in the tightest gap between
+ * them. */
+struct gap_search {
+	uint64_t cursor, best, best_gap;
+	bool tightest;
+};
+
+/* Goes on past one more range; true: the gap before it will do. */
+static bool pass(
+	struct gap_search *s, const struct range *r, const struct sl_place_item *it)
+{
+	uint64_t at;
+
+	if (r->end <= s->cursor)
+		return false;
+	at = sl_align_up(s->cursor, it->align);
+	if (r->offset >= at + it->bytes && r->offset - s->cursor < s->best_gap) {
+		s->best_gap = r->offset - s->cursor;
+		s->best = at;
+	}
+	s->cursor = r->end;
+	return s->best != UINT64_MAX && !s->tightest;
+}
+
 /* Lowest (or tightest) gap for it among the placed items that live with it. */
 static uint64_t find_gap(const struct sl_place_fit *f, uint64_t base,
 	const struct sl_place_item *it, bool tightest)
 {
-	uint64_t cursor = base, best = UINT64_MAX, best_gap = UINT64_MAX;
+	struct gap_search s = {base, UINT64_MAX, UINT64_MAX, tightest};
+	uint32_t meets[CHUNK];
 
-	for (size_t i = 0; i < f->n_placed; i++) {
-		const struct placed *p = &f->placed[i];
-		uint64_t at;
+	for (size_t from = 0; from < f->n_placed; from += CHUNK) {
+		size_t n = list_meets(f, it, from, meets);
 
-		if (p->last < it->first || p->first > it->last || p->end <= cursor)
-			continue;
-		at = sl_align_up(cursor, it->align);
-		if (p->offset >= at + it->bytes) {
-			if (!tightest)
-				return at;
-			if (p->offset - cursor < best_gap) {
-				best_gap = p->offset - cursor;
-				best = at;
-			}
+		for (size_t i = 0; i < n; i++) {
+			if (pass(&s, &f->ranges[meets[i]], it))
+				return s.best;
 		}
-		cursor = p->end;
 	}
-	return best != UINT64_MAX ? best : sl_align_up(cursor, it->align);
+	return s.best != UINT64_MAX ? s.best : sl_align_up(s.cursor, it->align);
 }
 
 static void insert_placed(
@@ -87,14 +128,16 @@ static void insert_placed(
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (f->placed[mid].offset > offset)
+		if (f->ranges[mid].offset > offset)
 			hi = mid;
 		else
 			lo = mid + 1;
 	}
-	memmove(&f->placed[lo + 1], &f->placed[lo],
-		(f->n_placed - lo) * sizeof(*f->placed));
-	f->placed[lo] = (struct placed){offset, offset + it->bytes, it->first, it->last};
+	memmove(&f->ranges[lo + 1], &f->ranges[lo],
+		(f->n_placed - lo) * sizeof(*f->ranges));
+	memmove(&f->lives[lo + 1], &f->lives[lo], (f->n_placed - lo) * sizeof(*f->lives));
+	f->ranges[lo] = (struct range){offset, offset + it->bytes};
+	f->lives[lo] = (struct life){it->first, it->last};
 	f->n_placed++;
 }
 

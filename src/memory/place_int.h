@@ -11,6 +11,7 @@ struct sl_place_work {
 	uint64_t base;
 	uint64_t bound; /* no height is below it */
 	uint64_t goal; /* a height that ends the search: the bound, or a capacity */
+	uint64_t hopeless; /* as in struct sl_place_opts */
 	bool any_fixed;
 	uint32_t *order; /* room for n */
 	uint64_t *offsets; /* of the attempt under way */

@@ -197,4 +197,23 @@ SL_NODISCARD sl_status sl_plan_price(
 SL_NODISCARD sl_status sl_plan_price_timed(const struct sl_trace *t,
 	const struct sl_plan *p, struct sl_plan_price *out, uint64_t *start_ns);
 
+/* As if nothing ever waited for an address: offsets are not looked at, and no offsets
+ * give a lower price. start_ns: as above, or NULL. */
+SL_NODISCARD sl_status sl_plan_price_anywhere(const struct sl_trace *t,
+	const struct sl_plan *p, struct sl_plan_price *out, uint64_t *start_ns);
+
+/* How long compute stood still before an op, runs again before it included, and the value
+ * that it waited for last: for its copy in, or (leaving) for bytes that a copy still
+ * used. */
+struct sl_plan_wait {
+	uint64_t ns;
+	uint32_t value; /* SL_NO_ID: it did not wait */
+	bool leaving;
+};
+/* Also what for: waits is [n_ops + 1], the last one at the end of the iteration; either
+ * may be NULL. */
+SL_NODISCARD sl_status sl_plan_price_waits(const struct sl_trace *t,
+	const struct sl_plan *p, struct sl_plan_price *out, uint64_t *start_ns,
+	struct sl_plan_wait *waits);
+
 #endif

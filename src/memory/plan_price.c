@@ -18,6 +18,7 @@
 struct busy {
 	uint64_t start, end;
 	uint64_t until_ns;
+	uint32_t value; /* that is copied */
 };
 
 struct pricer {
@@ -33,7 +34,11 @@ struct pricer {
 	struct busy *busy; /* device ranges that a copy still uses although given up */
 	size_t n_busy, cap_busy;
 	uint64_t now_ns, copies_end_ns;
+	bool anywhere; /* addresses do not matter */
+	uint32_t last_copy; /* the value whose copy ends last */
 	uint64_t *start_ns; /* [n_ops] when ops start; may be NULL */
+	struct sl_plan_wait wait; /* what the op at hand has waited for */
+	struct sl_plan_wait *waits; /* [n_ops + 1]; may be NULL */
 	struct sl_plan_price price;
 };
 
@@ -113,20 +118,43 @@ static sl_status hold_busy(struct pricer *w, uint32_t v, uint64_t until_ns)
 		    SIZE_MAX / 64))
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to price a plan");
 	w->busy[w->n_busy++] =
-		(struct busy){w->at[v], w->at[v] + w->t->values[v].bytes, until_ns};
+		(struct busy){w->at[v], w->at[v] + w->t->values[v].bytes, until_ns, v};
 	return SL_OK;
 }
 
+/* Compute goes on no earlier than at `until`, because of v. */
+static void wait_until(struct pricer *w, uint64_t until, uint32_t v, bool leaving)
+{
+	if (until <= w->now_ns)
+		return;
+	w->wait = (struct sl_plan_wait){
+		.ns = w->wait.ns + until - w->now_ns, .value = v, .leaving = leaving};
+	w->now_ns = until;
+}
+
 /* When every copy that still uses these bytes is over. */
-static uint64_t free_ns(const struct pricer *w, uint64_t offset, uint64_t bytes)
+static uint64_t free_ns(
+	const struct pricer *w, uint64_t offset, uint64_t bytes, uint32_t *last)
 {
 	uint64_t when = 0;
 
-	for (size_t i = 0; i < w->n_busy; i++) {
-		if (w->busy[i].start < offset + bytes && offset < w->busy[i].end)
-			when = max_u64(when, w->busy[i].until_ns);
+	for (size_t i = 0; i < w->n_busy && !w->anywhere; i++) {
+		const struct busy *b = &w->busy[i];
+
+		if (b->start >= offset + bytes || offset >= b->end || b->until_ns <= when)
+			continue;
+		when = b->until_ns;
+		*last = b->value;
 	}
 	return when;
+}
+
+static void wait_free(struct pricer *w, uint64_t offset, uint64_t bytes)
+{
+	uint32_t last = SL_NO_ID;
+	uint64_t until = free_ns(w, offset, bytes, &last);
+
+	wait_until(w, until, last, true);
 }
 
 /* Queues v's copy on a channel no earlier than from_ns; gives its end. */
@@ -140,7 +168,10 @@ static uint64_t queue_copy(struct pricer *w, const struct sl_action *a, uint64_t
 
 	*queue = sl_add_ns(sl_add_ns(start, l->latency_ns),
 		bytes_ns(w->t->values[a->value].bytes, l->bytes_per_s));
-	w->copies_end_ns = max_u64(w->copies_end_ns, *queue);
+	if (*queue > w->copies_end_ns) {
+		w->copies_end_ns = *queue;
+		w->last_copy = a->value;
+	}
 	return *queue;
 }
 
@@ -162,7 +193,8 @@ static sl_status apply_out(struct pricer *w, const struct sl_action *a)
 static sl_status apply_in(struct pricer *w, const struct sl_action *a)
 {
 	uint64_t bytes = w->t->values[a->value].bytes;
-	uint64_t from = max_u64(*copied_ns(w, a), free_ns(w, a->offset, bytes));
+	uint32_t last = SL_NO_ID;
+	uint64_t from = max_u64(*copied_ns(w, a), free_ns(w, a->offset, bytes, &last));
 
 	w->ready_ns[a->value] = queue_copy(w, a, from);
 	w->at[a->value] = a->offset;
@@ -181,8 +213,8 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 {
 	uint64_t bytes = w->t->values[a->value].bytes;
 
-	w->now_ns = max_u64(w->now_ns, w->ready_ns[a->value]);
-	w->now_ns = max_u64(w->now_ns, free_ns(w, a->offset, bytes));
+	wait_until(w, w->ready_ns[a->value], a->value, false);
+	wait_free(w, a->offset, bytes);
 	w->now_ns = sl_add_ns(w->now_ns, sl_trace_move_ns(w->t, bytes));
 	w->at[a->value] = a->offset;
 	w->price.move_bytes += bytes;
@@ -191,13 +223,11 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 
 static void wait_list(struct pricer *w, const uint32_t *list, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		w->now_ns = max_u64(w->now_ns, w->ready_ns[sl_trace_root(w->t, list[i])]);
-}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = sl_trace_root(w->t, list[i]);
 
-static void wait_free(struct pricer *w, uint64_t offset, uint64_t bytes)
-{
-	w->now_ns = max_u64(w->now_ns, free_ns(w, offset, bytes));
+		wait_until(w, w->ready_ns[v], v, false);
+	}
 }
 
 /* Births are ready at 0. */
@@ -287,37 +317,64 @@ static void run_op(struct pricer *w, uint32_t op)
 		wait_free(w, w->p->workspace_offset[op], o->workspace_bytes);
 	if (w->start_ns)
 		w->start_ns[op] = w->now_ns;
+	if (w->waits)
+		w->waits[op] = w->wait;
+	w->wait = (struct sl_plan_wait){.value = SL_NO_ID};
 	w->now_ns = sl_add_ns(w->now_ns, o->dur_ns);
 	w->price.base_iter_ns += o->dur_ns;
+}
+
+static sl_status walk(struct pricer *w, struct sl_plan_price *out)
+{
+	sl_status st = SL_OK;
+	uint32_t next = 0;
+	uint64_t base;
+
+	if (w->p->n_values != w->t->n_values || w->p->n_ops != w->t->n_ops)
+		return SL_FAIL(SL_E_INVALID, "the plan is for another trace");
+	w->last_copy = w->wait.value = SL_NO_ID;
+	SL_TRY_OUT(begin(w));
+	for (uint32_t op = 0; op < w->t->n_ops; op++) {
+		SL_TRY_OUT(apply_actions(w, &next, op, SL_BEFORE));
+		run_op(w, op);
+		SL_TRY_OUT(apply_actions(w, &next, op, SL_AFTER));
+	}
+	wait_until(w, w->copies_end_ns, w->last_copy, true);
+	if (w->waits)
+		w->waits[w->t->n_ops] = w->wait;
+	w->price.iter_ns = w->now_ns;
+	base = sl_add_ns(w->price.base_iter_ns, w->price.recompute_ns);
+	w->price.stall_ns = w->price.iter_ns - base;
+	*out = w->price;
+out:
+	finish(w);
+	return st;
 }
 
 sl_status sl_plan_price(
 	const struct sl_trace *t, const struct sl_plan *p, struct sl_plan_price *out)
 {
-	return sl_plan_price_timed(t, p, out, NULL);
+	return sl_plan_price_waits(t, p, out, NULL, NULL);
 }
 
 sl_status sl_plan_price_timed(const struct sl_trace *t, const struct sl_plan *p,
 	struct sl_plan_price *out, uint64_t *start_ns)
 {
-	sl_status st = SL_OK;
-	struct pricer w = {.t = t, .p = p, .start_ns = start_ns};
-	uint32_t next = 0;
-	uint64_t base;
+	return sl_plan_price_waits(t, p, out, start_ns, NULL);
+}
 
-	if (p->n_values != t->n_values || p->n_ops != t->n_ops)
-		return SL_FAIL(SL_E_INVALID, "the plan is for another trace");
-	SL_TRY_OUT(begin(&w));
-	for (uint32_t op = 0; op < t->n_ops; op++) {
-		SL_TRY_OUT(apply_actions(&w, &next, op, SL_BEFORE));
-		run_op(&w, op);
-		SL_TRY_OUT(apply_actions(&w, &next, op, SL_AFTER));
-	}
-	w.price.iter_ns = max_u64(w.now_ns, w.copies_end_ns);
-	base = sl_add_ns(w.price.base_iter_ns, w.price.recompute_ns);
-	w.price.stall_ns = w.price.iter_ns - base;
-	*out = w.price;
-out:
-	finish(&w);
-	return st;
+sl_status sl_plan_price_anywhere(const struct sl_trace *t, const struct sl_plan *p,
+	struct sl_plan_price *out, uint64_t *start_ns)
+{
+	return walk(
+		&(struct pricer){.t = t, .p = p, .start_ns = start_ns, .anywhere = true},
+		out);
+}
+
+sl_status sl_plan_price_waits(const struct sl_trace *t, const struct sl_plan *p,
+	struct sl_plan_price *out, uint64_t *start_ns, struct sl_plan_wait *waits)
+{
+	return walk(
+		&(struct pricer){.t = t, .p = p, .start_ns = start_ns, .waits = waits},
+		out);
 }

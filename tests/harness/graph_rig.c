@@ -41,12 +41,13 @@ static sl_status make_plan(struct sl_graph_rig *r)
 {
 	const struct sl_program_tier tier = sl_graph_rig_tier(r->opts.tier);
 	struct sl_rng rng = {.key = {.seed = r->opts.seed, .stream = 77}};
+	struct sl_policy_choice policy;
 
 	r->n_tiers = r->opts.tier != SL_RIG_NONE;
 	r->trace = SL_TRACE_INIT;
 	SL_TRY(sl_program_trace(r->opts.program, &tier, r->n_tiers, NULL, &r->trace));
-	SL_TRY(sl_policy_plan(
-		sl_policy_find(r->opts.policy), &r->trace, r->opts.budget, &r->plan));
+	SL_TRY(sl_policy_parse(r->opts.policy, &policy));
+	SL_TRY(sl_policy_apply(&policy, &r->trace, r->opts.budget, &r->plan));
 	if (r->opts.other != NULL)
 		SL_TRY(sl_policy_plan(sl_policy_find(r->opts.other), &r->trace,
 			r->opts.budget, &r->other));

@@ -138,10 +138,12 @@ static sl_status least_budget(const struct sl_program *p, const char *policy,
 	const struct sl_program_tier info = sl_graph_rig_tier(tier);
 	struct sl_trace t = SL_TRACE_INIT;
 	struct sl_least_budget exact;
+	struct sl_policy_choice choice;
 	sl_status st;
 
 	SL_TRY_OUT(sl_program_trace(p, &info, tier != SL_RIG_NONE, NULL, &t));
-	SL_TRY_OUT(sl_policy_least(sl_policy_find(policy), &t, out));
+	SL_TRY_OUT(sl_policy_parse(policy, &choice));
+	SL_TRY_OUT(sl_policy_least(choice.policy, &t, out));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &exact));
 	if (tier != SL_RIG_NONE && *out != exact.bytes)
 		st = SL_FAIL(SL_E_NO, "the policy needs %llu, the bound is %llu",
@@ -156,7 +158,7 @@ static const char *policy_at(uint64_t turn)
 {
 	static const char *const names[] = {"capuchin", "belady", "vdnn"};
 
-	return turn % 17 == 0 ? "tensile" : names[turn % SL_COUNT(names)];
+	return turn % 17 == 0 ? "tensile:effort=1" : names[turn % SL_COUNT(names)];
 }
 
 /* B*, and two between it and the unbudgeted peak; then runs again, without a budget or
@@ -195,7 +197,7 @@ static sl_status under_plans(const struct sl_program *p, uint64_t seed,
 		"capuchin", NULL, "belady", NULL, "vdnn", NULL};
 	struct sl_rng rng = {.key = {.seed = seed, .stream = 6}};
 	struct sl_graph_rig_opts o = {.program = p,
-		.policy = "tensile",
+		.policy = seed % 10 ? "tensile:effort=1" : "tensile",
 		.other = others[seed / PLANS_EVERY % SL_COUNT(others)],
 		.seed = seed,
 		.width = seed % 8 ? 2 : 0,

@@ -18,10 +18,17 @@ struct booker {
 	struct sl_gaps *g;
 	uint64_t limit;
 	unsigned slack_percent;
+	bool wire; /* copies in go between those out where they share a wire */
 	uint64_t *level;
 	struct sl_gap **swaps;
 	uint32_t *wish; /* [gaps] op before which the copy in should be issued */
-	size_t n;
+	struct busy *outs; /* copies out in order of time, by tier */
+	size_t n, n_outs[SL_REACH_MAX];
+};
+
+struct busy {
+	uint64_t start_ns, end_ns;
+	struct sl_gap *gap;
 };
 
 /* Those that wrap arrive in the next iteration and leave at the end of this one. */
@@ -58,38 +65,86 @@ static bool hold(struct booker *b, uint32_t op, uint64_t bytes)
 	return true;
 }
 
-static void book_out(struct booker *b)
+static struct busy *outs_of(const struct booker *b, uint32_t tier)
+{
+	return &b->outs[tier * (b->g->n + 1)];
+}
+
+/* Each as soon as its channel is free. */
+static void time_out(struct booker *b)
 {
 	uint64_t free_ns[SL_REACH_MAX] = {0};
 
 	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_leave);
 	for (size_t i = 0; i < b->n; i++) {
 		struct sl_gap *gap = b->swaps[i];
-		uint64_t end = b->g->start_ns[gap->from_op] +
-			       b->g->t->ops[gap->from_op].dur_ns + gap->delay_ns;
-		uint32_t last = b->wish[gap - b->g->gaps], until;
+		struct busy *out = &outs_of(b, gap->tier)[b->n_outs[gap->tier]];
+		uint64_t start = b->g->start_ns[gap->from_op] +
+				 b->g->t->ops[gap->from_op].dur_ns + gap->delay_ns;
 
 		if (!gap->dirty)
 			continue;
-		if (gap->wraps)
-			last = b->g->t->n_ops;
-		if (end < free_ns[gap->tier])
-			end = free_ns[gap->tier];
-		end = sl_add_ns(end, sl_gap_out_ns(b->g, gap));
-		free_ns[gap->tier] = end;
-		until = sl_gaps_op_from(b->g, end);
-		while (gap->hold < until && gap->hold < last &&
-			hold(b, gap->hold, room(b, gap)))
-			gap->hold++;
+		if (start < free_ns[gap->tier])
+			start = free_ns[gap->tier];
+		free_ns[gap->tier] = sl_add_ns(start, sl_gap_out_ns(b->g, gap));
+		*out = (struct busy){start, free_ns[gap->tier], gap};
+		b->n_outs[gap->tier]++;
 	}
+}
+
+/* A value that leaves keeps its bytes until its copy is over, as far as there is room. */
+static void hold_out(struct booker *b, const struct busy *out)
+{
+	struct sl_gap *gap = out->gap;
+	uint32_t last = gap->wraps ? b->g->t->n_ops : b->wish[gap - b->g->gaps];
+	uint32_t until = sl_gaps_op_from(b->g, out->end_ns);
+
+	while (gap->hold < until && gap->hold < last && hold(b, gap->hold, room(b, gap)))
+		gap->hold++;
+}
+
+static void book_out(struct booker *b)
+{
+	for (uint32_t k = 0; k < b->g->n_tiers; k++)
+		for (size_t i = 0; i < b->n_outs[k]; i++)
+			hold_out(b, &outs_of(b, k)[i]);
+}
+
+/* The wire of a tier is one for both directions. */
+static bool one_wire(const struct booker *b, uint32_t tier)
+{
+	const struct sl_gaps *g = b->g;
+
+	return b->wire && g->t->links[g->tiers[tier].in_link].half_duplex &&
+	       g->t->links[g->tiers[tier].out_link].half_duplex;
+}
+
+/* The latest start of a copy that ends by `end`, between those out of which *outs end
+ * before it at most. */
+static uint64_t latest_start(
+	const struct booker *b, uint32_t tier, uint64_t end, uint64_t ns, size_t *outs)
+{
+	while (*outs > 0 && one_wire(b, tier)) {
+		const struct busy *out = &outs_of(b, tier)[*outs - 1];
+
+		if (out->end_ns <= end && end - out->end_ns >= ns)
+			break;
+		if (out->start_ns < end)
+			end = out->start_ns;
+		--*outs;
+	}
+	return end > ns ? end - ns : 0;
 }
 
 static void wish_in(struct booker *b)
 {
 	uint64_t free_ns[SL_REACH_MAX];
+	size_t outs[SL_REACH_MAX];
 
-	for (size_t k = 0; k < SL_REACH_MAX; k++)
+	for (size_t k = 0; k < SL_REACH_MAX; k++) {
 		free_ns[k] = UINT64_MAX;
+		outs[k] = b->n_outs[k];
+	}
 	qsort(b->swaps, b->n, sizeof(struct sl_gap *), by_deadline);
 	for (size_t i = b->n; i > 0; i--) {
 		struct sl_gap *gap = b->swaps[i - 1];
@@ -100,7 +155,7 @@ static void wish_in(struct booker *b)
 		ns += ns / 100 * b->slack_percent;
 		if (end > free_ns[gap->tier])
 			end = free_ns[gap->tier];
-		end = end > ns ? end - ns : 0;
+		end = latest_start(b, gap->tier, end, ns, &outs[gap->tier]);
 		free_ns[gap->tier] = end;
 		/* Issued before an op that starts no later than the copy. */
 		op = sl_gaps_op_from(b->g, end);
@@ -123,15 +178,18 @@ static void book_in(struct booker *b)
 	}
 }
 
-sl_status sl_gaps_book(struct sl_gaps *g, uint64_t limit, unsigned slack_percent)
+sl_status sl_gaps_book(
+	struct sl_gaps *g, uint64_t limit, unsigned slack_percent, bool wire)
 {
-	struct booker b = {.g = g, .limit = limit, .slack_percent = slack_percent};
+	struct booker b = {
+		.g = g, .limit = limit, .slack_percent = slack_percent, .wire = wire};
 	sl_status st = SL_OK;
 
 	b.level = sl_calloc((size_t)g->t->n_ops + 1, sizeof(*b.level));
 	b.swaps = sl_calloc((size_t)g->n + 1, sizeof(struct sl_gap *));
 	b.wish = sl_calloc((size_t)g->n + 1, sizeof(*b.wish));
-	if (!b.level || !b.swaps || !b.wish) {
+	b.outs = sl_calloc(((size_t)g->n + 1) * SL_REACH_MAX, sizeof(*b.outs));
+	if (!b.level || !b.swaps || !b.wish || !b.outs) {
 		st = SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 		goto out;
 	}
@@ -146,6 +204,7 @@ sl_status sl_gaps_book(struct sl_gaps *g, uint64_t limit, unsigned slack_percent
 		b.swaps[b.n++] = gap;
 	}
 	sl_gaps_levels(g, b.level);
+	time_out(&b);
 	wish_in(&b);
 	book_out(&b);
 	book_in(&b);
@@ -153,5 +212,6 @@ out:
 	sl_free(b.level);
 	sl_free(b.swaps);
 	sl_free(b.wish);
+	sl_free(b.outs);
 	return st;
 }

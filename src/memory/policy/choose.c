@@ -361,7 +361,7 @@ static void each_opening(struct chooser *c,
 			struct candidate x = {.gap = i, .fate = (enum sl_fate)fate};
 			struct span s = span_of(c, gap, x.fate);
 
-			if (!sl_gap_movable(c->g, gap) ||
+			if (!sl_gap_movable(c->g, gap) || (gap->barred & 1u << fate) ||
 				(fate == SL_FATE_REDO &&
 					(gap->wraps || c->how->redo_cap_ns == 0)))
 				continue;

@@ -29,6 +29,7 @@ struct sl_gap {
 	uint64_t delay_ns; /* of the copy out, after from_op */
 	uint8_t fate; /* enum sl_fate */
 	uint8_t tier; /* of SWAP: index into sl_gaps.tiers */
+	uint8_t barred; /* bits of fates (1 << fate) that are not to be chosen */
 	bool wraps;
 	bool dirty; /* swapping it costs a copy out, too: see sl_gaps_dirt */
 };
@@ -125,7 +126,7 @@ SL_NODISCARD sl_status sl_redoer_price(
  * `limit` bytes on the device allow. SL_E_NOMEM.
  */
 SL_NODISCARD sl_status sl_gaps_book(
-	struct sl_gaps *g, uint64_t limit, unsigned slack_percent);
+	struct sl_gaps *g, uint64_t limit, unsigned slack_percent, bool wire);
 
 /*
  * lower.c: the plan for the present fates and moments; redo as resolved for them, NULL:
@@ -134,5 +135,9 @@ SL_NODISCARD sl_status sl_gaps_book(
  */
 SL_NODISCARD sl_status sl_gaps_lower(struct sl_gaps *g, const struct sl_redo *redo,
 	uint64_t budget, const char *policy, struct sl_plan *out, uint64_t *out_height);
+/* The price of that plan if addresses did not matter, far cheaper to have: the plan's own
+ * is no lower. start_ns ([n_ops], may be NULL): when ops start then. */
+SL_NODISCARD sl_status sl_gaps_bound(struct sl_gaps *g, const struct sl_redo *redo,
+	struct sl_plan_price *out, uint64_t *start_ns);
 
 #endif

@@ -376,18 +376,16 @@ static void finish(struct sl_lowerer *l)
 
 static sl_status place(struct sl_lowerer *l, uint64_t budget, uint64_t *height)
 {
-	struct sl_place_opts opts = {
-		.base = l->base, .capacity = budget, .effort = SL_PLACE_ONE};
+	/* More orders gain a few percent at most. */
+	struct sl_place_opts opts = {.base = l->base,
+		.capacity = budget,
+		.hopeless = budget + budget / 16,
+		.effort = SL_PLACE_FAMILY};
 
 	for (uint32_t v = 0; v < l->g->t->n_values; v++)
 		SL_TRY(add_stays(l, v));
 	SL_TRY(add_workspaces(l));
 	SL_TRY(add_redo(l));
-	SL_TRY(sl_place_with(&opts, l->items, l->n, height));
-	/* More orders gain a few percent at most. */
-	if (*height <= budget || *height - budget > budget / 16)
-		return SL_OK;
-	opts.effort = SL_PLACE_FAMILY;
 	return sl_place_with(&opts, l->items, l->n, height);
 }
 
@@ -408,6 +406,23 @@ sl_status sl_gaps_lower(struct sl_gaps *g, const struct sl_redo *redo, uint64_t 
 	SL_TRY_OUT(sl_lower_emit(&l));
 	SL_TRY_OUT(sl_plan_seal(&l.plan, g->t));
 	sl_plan_move(out, &l.plan);
+out:
+	finish(&l);
+	return st;
+}
+
+sl_status sl_gaps_bound(struct sl_gaps *g, const struct sl_redo *redo,
+	struct sl_plan_price *out, uint64_t *start_ns)
+{
+	struct sl_lowerer l = {.g = g, .redo = redo, .plan = SL_PLAN_INIT};
+	sl_status st = SL_OK;
+
+	SL_TRY_OUT(begin(&l, 0, ""));
+	sl_gaps_dirt(g);
+	SL_TRY_OUT(give_slots(&l));
+	SL_TRY_OUT(sl_lower_emit(&l));
+	SL_TRY_OUT(sl_plan_seal(&l.plan, g->t));
+	SL_TRY_OUT(sl_plan_price_anywhere(g->t, &l.plan, out, start_ns));
 out:
 	finish(&l);
 	return st;

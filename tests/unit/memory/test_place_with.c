@@ -68,6 +68,27 @@ static void every_effort_is_sound_and_more_of_it_is_no_higher(void **state)
 	}
 }
 
+static void a_hopeless_first_order_ends_the_family(void **state)
+{
+	(void)state;
+	struct sl_place_item items[N];
+	bool differs = false;
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		struct sl_place_opts o = {.effort = SL_PLACE_ONE};
+		uint64_t one = 0, family = 0, ended = 0;
+		random_items(items, N, seed);
+		items[0].fixed = true; /* or a pool is tried first */
+		sl_assert_ok(sl_place_with(&o, items, N, &one));
+		o.effort = SL_PLACE_FAMILY;
+		sl_assert_ok(sl_place_with(&o, items, N, &family));
+		o.hopeless = one - 1;
+		sl_assert_ok(sl_place_with(&o, items, N, &ended));
+		assert_int_equal(ended, one);
+		differs = differs || family < one;
+	}
+	assert_true(differs);
+}
+
 static void fixed_items_stay_where_they_are(void **state)
 {
 	(void)state;
@@ -265,6 +286,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(every_effort_is_sound_and_more_of_it_is_no_higher),
+		SL_TEST(a_hopeless_first_order_ends_the_family),
 		SL_TEST(fixed_items_stay_where_they_are),
 		SL_TEST(items_go_around_a_fixed_one),
 		SL_TEST(wrong_fixed_items_are_refused),

@@ -20,6 +20,20 @@ static struct sl_plan_price price_text(const char *trace, const char *text)
 	return price;
 }
 
+static struct sl_plan_price bound_text(const char *trace, const char *text)
+{
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_plan_price price = {0};
+
+	sl_assert_ok(sl_trace_parse("hand.trace", trace, strlen(trace), &t));
+	sl_assert_ok(plan_parse(&t, text, &p));
+	sl_assert_ok(sl_plan_price_anywhere(&t, &p, &price, NULL));
+	sl_plan_finish(&p);
+	sl_trace_finish(&t);
+	return price;
+}
+
 static void without_actions_the_iteration_takes_the_sum_of_its_ops(void **state)
 {
 	(void)state;
@@ -95,6 +109,37 @@ static void bytes_that_are_still_read_hold_up_those_who_come_next(void **state)
 
 	/* out 100..4196, in v1 4196..8292, op 1 to 8392, in v0 8392..12488. */
 	assert_int_equal(price_text(DUPLEX("full"), plan).iter_ns, 12488);
+	/* Beside each other, if addresses did not matter; v0 waits for its copy. */
+	assert_int_equal(bound_text(DUPLEX("full"), plan).iter_ns, 8392);
+}
+
+static void waits_add_up_to_the_stall_and_name_values(void **state)
+{
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_plan_price price;
+	struct sl_plan_wait waits[5];
+	uint64_t start_ns[4];
+
+	(void)state;
+	plan_trace(&t);
+	sl_assert_ok(plan_parse(&t, PLAN_SWAP, &p));
+	sl_assert_ok(sl_plan_price_waits(&t, &p, &price, start_ns, waits));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(waits[i].ns, 0);
+		assert_int_equal(waits[i].value, SL_NO_ID);
+	}
+	/* v1 is there first, v0 behind it; at the end v1 goes out. */
+	assert_int_equal(start_ns[3], 11392);
+	assert_int_equal(waits[3].ns, 8392);
+	assert_int_equal(waits[3].value, 0);
+	assert_false(waits[3].leaving);
+	assert_int_equal(waits[4].ns, 4196);
+	assert_int_equal(waits[4].value, 1);
+	assert_true(waits[4].leaving);
+	assert_int_equal(waits[3].ns + waits[4].ns, price.stall_ns);
+	sl_plan_finish(&p);
+	sl_trace_finish(&t);
 }
 
 static void a_move_costs_a_pass_through_memory(void **state)
@@ -131,6 +176,7 @@ int main(void)
 		SL_TEST(a_delay_postpones_the_copy),
 		SL_TEST(half_duplex_takes_turns_and_full_duplex_overlaps),
 		SL_TEST(bytes_that_are_still_read_hold_up_those_who_come_next),
+		SL_TEST(waits_add_up_to_the_stall_and_name_values),
 		SL_TEST(a_move_costs_a_pass_through_memory),
 		SL_TEST(what_is_no_plan_for_the_trace_is_refused),
 	};

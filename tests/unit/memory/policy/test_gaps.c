@@ -70,7 +70,7 @@ static struct sl_plan_price lower(struct rig *r, uint64_t budget)
 	uint64_t height = 0, peak = 0;
 
 	sl_assert_ok(sl_redoer_resolve(r->redoer, &r->redo));
-	sl_assert_ok(sl_gaps_book(&r->g, budget, 0));
+	sl_assert_ok(sl_gaps_book(&r->g, budget, 0, false));
 	sl_assert_ok(sl_gaps_lower(&r->g, r->redo, budget, "hand", &p, &height));
 	assert_true(height <= budget);
 	sl_assert_ok(sl_plan_check(&r->t, &p, budget, &peak));
@@ -215,26 +215,6 @@ static void an_update_never_runs_again(void **state)
 	end(&r);
 }
 
-static void copies_are_booked_backwards_from_their_deadlines(void **state)
-{
-	struct rig r;
-
-	(void)state;
-	begin(&r);
-	/* Each takes 2 us; op 4 lasts 5 us before op 5, so v2 starts within op 4 and v1,
-	 * wanted a microsecond later, queues behind it. */
-	sl_gap_set(gap_at(&r, 1, 1), SL_FATE_SWAP);
-	sl_gap_set(gap_at(&r, 2, 3), SL_FATE_SWAP);
-	sl_assert_ok(sl_gaps_book(&r.g, 16 * KB, 0));
-	assert_int_equal(gap_at(&r, 2, 3)->arrive, 4);
-	assert_int_equal(gap_at(&r, 1, 1)->arrive, 4);
-	assert_int_equal(gap_at(&r, 1, 1)->hold, 4); /* 2 us from 2000 on, within op 3 */
-	sl_assert_ok(sl_gaps_book(&r.g, 0, 0));
-	assert_int_equal(gap_at(&r, 2, 3)->arrive, 5); /* no bytes to be early with */
-	assert_int_equal(gap_at(&r, 1, 1)->hold, 2);
-	end(&r);
-}
-
 static void the_choice_takes_no_more_than_it_needs(void **state)
 {
 	struct sl_choice how = {.limit = 5 * KB, .link_price = 1e-3, .cross_price = 1};
@@ -250,6 +230,9 @@ static void the_choice_takes_no_more_than_it_needs(void **state)
 		away += r.g.gaps[i].fate != SL_FATE_KEEP;
 	assert_int_equal(away, 1);
 	assert_int_equal(gap_at(&r, 1, 1)->fate, SL_FATE_SWAP);
+	gap_at(&r, 1, 1)->barred = 1 << SL_FATE_SWAP;
+	sl_assert_ok(sl_gaps_choose(&r.g, &how, &enough));
+	assert_int_equal(gap_at(&r, 1, 1)->fate, SL_FATE_KEEP);
 	how.limit = KB;
 	sl_assert_ok(sl_gaps_choose(&r.g, &how, &enough));
 	assert_false(enough);
@@ -284,7 +267,6 @@ int main(void)
 		cmocka_unit_test(without_room_a_chain_runs_twice),
 		cmocka_unit_test(what_a_run_reads_is_recalled_early),
 		cmocka_unit_test(an_update_never_runs_again),
-		cmocka_unit_test(copies_are_booked_backwards_from_their_deadlines),
 		cmocka_unit_test(the_choice_takes_no_more_than_it_needs),
 		cmocka_unit_test(a_dear_link_makes_the_choice_redo),
 	};

@@ -33,7 +33,7 @@ static struct sl_plan_price lower(const struct sl_trace *t, const uint8_t fates[
 	struct sl_redoer *redoer = NULL;
 	const struct sl_redo *redo;
 	struct sl_plan p = SL_PLAN_INIT;
-	struct sl_plan_price price;
+	struct sl_plan_price price, bound;
 	struct sl_gaps g;
 
 	sl_assert_ok(sl_gaps_init(&g, t));
@@ -44,6 +44,11 @@ static struct sl_plan_price lower(const struct sl_trace *t, const uint8_t fates[
 	sl_assert_ok(sl_gaps_lower(&g, redo, BUDGET, "hand", &p, &height));
 	sl_assert_ok(sl_plan_check(t, &p, BUDGET, NULL));
 	sl_assert_ok(sl_plan_price(t, &p, &price));
+	sl_assert_ok(sl_gaps_bound(&g, redo, &bound, NULL));
+	assert_true(bound.iter_ns <= price.iter_ns);
+	assert_int_equal(bound.recompute_ns, price.recompute_ns);
+	assert_int_equal(bound.swap_in_bytes, price.swap_in_bytes);
+	assert_int_equal(bound.swap_out_bytes, price.swap_out_bytes);
 	sl_plan_finish(&p);
 	sl_redoer_destroy(redoer);
 	sl_gaps_finish(&g);
