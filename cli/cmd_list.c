@@ -4,14 +4,18 @@
 
 #include <string.h>
 
+#include "output.h"
 #include "sluice/client.h"
 #include "sluice/data.h"
+#include "sluice/memory.h"
 #include "sluice/model.h"
 #include "sluice/ops.h"
 
 struct listing {
 	const char *name;
 	const char *(*at)(size_t i, const char **help);
+	/* Options of a row, or NULL. */
+	bool (*option_at)(const char *row, size_t i, struct sl_policy_option_row *out);
 };
 
 static const char *error_at(size_t i, const char **help)
@@ -27,27 +31,67 @@ static const char *error_at(size_t i, const char **help)
 }
 
 static const struct listing listings[] = {
-	{"models", sl_model_at},
-	{"policies", sl_policy_name_at},
-	{"job-policies", sl_job_policy_name_at},
-	{"ops", sl_op_name_at},
-	{"devices", sl_device_name_at},
-	{"tiers", sl_tier_name_at},
-	{"costs", sl_costs_name_at},
-	{"data", sl_data_kind_at},
-	{"messages", sl_message_name_at},
-	{"errors", error_at},
+	{"models", sl_model_at, NULL},
+	{"policies", sl_policy_name_at, sl_policy_option_at},
+	{"job-policies", sl_job_policy_name_at, NULL},
+	{"ops", sl_op_name_at, NULL},
+	{"devices", sl_device_name_at, NULL},
+	{"tiers", sl_tier_name_at, NULL},
+	{"costs", sl_costs_name_at, NULL},
+	{"data", sl_data_kind_at, NULL},
+	{"messages", sl_message_name_at, NULL},
+	{"errors", error_at, NULL},
 };
+
+static void print_text(const struct listing *l, const char *name, const char *help)
+{
+	struct sl_policy_option_row o;
+
+	printf("%-18s %s\n", name, help);
+	for (size_t k = 0; l->option_at != NULL && l->option_at(name, k, &o); k++)
+		printf("  :%s=%lld%*s %lld to %lld; %s\n", o.name, (long long)o.usual,
+			(int)(12 - strlen(o.name)), "", (long long)o.min,
+			(long long)o.max, o.help);
+}
+
+static sl_status print_json(const struct listing *l, const char *name, const char *help)
+{
+	struct sl_policy_option_row o;
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
+
+	sl_json_str(j, "name", name);
+	sl_json_str(j, "help", help);
+	if (l->option_at != NULL)
+		sl_json_open(j, "options", '[');
+	for (size_t k = 0; l->option_at != NULL && l->option_at(name, k, &o); k++) {
+		sl_json_open(j, NULL, '{');
+		sl_json_str(j, "name", o.name);
+		sl_json_i64(j, "default", o.usual);
+		sl_json_i64(j, "min", o.min);
+		sl_json_i64(j, "max", o.max);
+		sl_json_str(j, "help", o.help);
+		sl_json_close(j, '}');
+	}
+	if (l->option_at != NULL)
+		sl_json_close(j, ']');
+	return cli_line_end(&line);
+}
 
 static sl_status run(struct cli_args *args)
 {
 	for (size_t k = 0; k < sizeof(listings) / sizeof(listings[0]); k++) {
+		const struct listing *l = &listings[k];
 		const char *help = "", *name;
 
-		if (strcmp(listings[k].name, args->operands[0]) != 0)
+		if (strcmp(l->name, args->operands[0]) != 0)
 			continue;
-		for (size_t i = 0; (name = listings[k].at(i, &help)) != NULL; i++)
-			printf("%-18s %s\n", name, help);
+		for (size_t i = 0; (name = l->at(i, &help)) != NULL; i++) {
+			if (args->json)
+				SL_TRY(print_json(l, name, help));
+			else
+				print_text(l, name, help);
+		}
 		return SL_OK;
 	}
 	return SL_FAIL(SL_E_USAGE,
@@ -65,7 +109,7 @@ const struct cli_command cli_command_list = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",
-	.examples = "  sluice list models\n  sluice list errors\n",
+	.examples = "  sluice list models\n  sluice list policies --json\n",
 	.groups = groups,
 	.run = run,
 };

@@ -183,4 +183,12 @@ const char *sl_device_name_at(size_t i, const char **summary);
 const char *sl_tier_name_at(size_t i, const char **summary);
 const char *sl_costs_name_at(size_t i, const char **summary);
 
+/* Option i of a policy, as in --policy NAME:OPTION=VALUE; false past the end, or where
+ * there is no such policy. Texts are borrowed for ever; any thread. */
+struct sl_policy_option_row {
+	const char *name, *help;
+	int64_t min, max, usual;
+};
+bool sl_policy_option_at(const char *policy, size_t i, struct sl_policy_option_row *out);
+
 #endif

@@ -20,6 +20,23 @@ const char *sl_policy_name_at(size_t i, const char **summary)
 	return policy != NULL ? give(policy->name, policy->summary, summary) : NULL;
 }
 
+bool sl_policy_option_at(const char *policy, size_t i, struct sl_policy_option_row *out)
+{
+	const struct sl_mem_policy *p = sl_policy_find(policy);
+	const struct sl_policy_option *row = p != NULL ? p->options : NULL;
+
+	for (size_t k = 0; row != NULL && row->name != NULL && k < i; k++)
+		row++;
+	if (row == NULL || row->name == NULL)
+		return false;
+	*out = (struct sl_policy_option_row){.name = row->name,
+		.help = row->help,
+		.min = row->min,
+		.max = row->max,
+		.usual = row->usual};
+	return true;
+}
+
 const char *sl_device_name_at(size_t i, const char **summary)
 {
 	const struct sl_device_kind *kind = sl_device_kind_at(i);

@@ -33,7 +33,7 @@ round()
 		not_ok "$name: at $(field iter_ns), not $iter"
 	works "$name: a row for each policy" plan $work/t --budget $budget --policy all --json
 	sed 's/.*"feasible":\([a-z]*\).*"iter_ns":\([0-9]*\),"swap.*/\1 \2/' "$work/out" >"$work/rows"
-	[ "$(wc -l <"$work/rows")" = "$("$sluice" list policies | wc -l)" ] && awk '
+	[ "$(wc -l <"$work/rows")" = "$("$sluice" list policies --json | wc -l)" ] && awk '
 		$1 == "true" && ($2 < last || none) {exit 1} $1 == "false" {none = 1} {last = $2}' "$work/rows" &&
 		ok "$name: sorted by time" || not_ok "$name: sorted by time"
 	works "$name: a row for each budget" plan $work/t --pareto --json
