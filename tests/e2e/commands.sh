@@ -42,7 +42,9 @@ for command in "ps" "top --once" "explain 1" "pause 1" "resume 1" "cancel 1" "pr
 done
 refuses 2 "longer than" "a path that no socket has" ps --socket "$(printf 'x%.0s' $(seq 200))"
 
-"$daemon" --budget 300MiB --turn-timeout 1h --log "$work/log" >"$work/daemon" 2>&1 &
+group=()
+[ "$(id -u)" = 0 ] && getent group nogroup >/dev/null && group=(--group nogroup)
+"$daemon" --budget 300MiB --turn-timeout 1h --log "$work/log" "${group[@]}" >"$work/daemon" 2>&1 &
 pids+=($!)
 first=$!
 until [ -S "$SLUICE_SOCKET" ] || ! kill -0 $first 2>/dev/null; do sleep 0.02; done
@@ -159,14 +161,41 @@ says "version" "another version is told"
 works "the others are undisturbed" ps
 says "^ *$gpt .*running" "as ever"
 
-if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null; then
-	chmod 711 "$work"
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$(realpath "$sluice")" ps >"$work/out" 2>"$work/err"
-	[ $? = 5 ] && grep -q "may not use" "$work/err" && ok "a stranger is told why" || not_ok "a stranger is told why"
+# Another user of the daemon's group looks, and rules nothing; one of no group does not even look.
+other()
+{
+	local group=$1
+	shift
+	setpriv --reuid=65534 --regid="$group" --clear-groups "$(realpath "$sluice")" "$@" >"$work/out" 2>"$work/err"
+	code=$?
+}
+refused_to_other()
+{
+	other 65534 "$@"
+	[ "$code" = 1 ] && grep -q "another user's\|owner" "$work/err" && ok "another user may not $1" || not_ok "another user may not $1 (exit $code)"
+}
+chmod 711 "$work"
+if [ "$(id -u)" = 0 ] && getent group nogroup >/dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups \
+	"$(realpath "$sluice")" --version >/dev/null 2>&1; then
+	other 65534 ps
+	[ "$code" = 0 ] && ok "another user of the group looks" || not_ok "another user of the group looks"
+	says "^ *$gpt .*running" "and sees the jobs"
+	for command in "pause $gpt" "resume $gpt" "cancel $gpt" "priority $gpt 1" "limit 0 1MiB" "limit 65534 none" "policy fifo"; do
+		refused_to_other $command
+	done
+	other 65534 doctor
+	says "rights .*your own jobs" "doctor says so"
+	other 1 ps
+	[ "$code" = 5 ] && grep -q "may not use" "$work/err" && ok "a stranger is told why" || not_ok "a stranger is told why"
+	works "nothing was changed" policy
+	says '^srtf$' "by them"
 fi
 
-kill $first
+cp "$work/log" "$work/whole"
+python3 "$tools/top_keys.py" "$sluice" "$SLUICE_SOCKET" $first "$daemon" --budget 300MiB --grace 1s >"$work/out" 2>"$work/err"
+grep -q '^FAILED' "$work/out" && sed 's/^/    /' "$work/out"
+tail -n 1 "$work/out" | grep -q ' 0 failed' && ok "top outlives the daemon" || not_ok "top outlives the daemon"
 wait $first
 refuses 5 "no daemon answers" "the daemon ended" ps
-works "its log decides again" sim --decisions "$work/log"
+works "its log decides again" sim --decisions "$work/whole"
 finish

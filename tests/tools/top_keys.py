@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sluice top` in a terminal of its own: draws, obeys, and leaves the terminal as it was.
 
-Usage: top_keys.py PROGRAM SOCKET; a line a check, the sum last.
+Usage: top_keys.py PROGRAM SOCKET [PID DAEMON ARGS...]; a line a check, the sum last. With PID that daemon ends
+under a running top, and another one is started.
 """
 import fcntl
 import os
@@ -10,6 +11,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 
@@ -56,9 +58,21 @@ def same(a, b):
     return a[:4] == b[:4] and a[6] == b[6]
 
 
-def main():
-    env = dict(os.environ, TERM="xterm")
-    env.pop("NO_COLOR", None)
+def restart(env, pid, command):
+    t = Terminal(env)
+    check("it draws", t.until(b"policy "))
+    os.kill(pid, signal.SIGTERM)
+    check("it says that the daemon is gone", t.until(b"The daemon is gone"))
+    t.text = b""
+    daemon = subprocess.Popen(command)
+    check("and finds the next one", t.until(b"\x1b[2mq: quit"))
+    os.write(t.fd, b"q")
+    check("q still ends it", t.end() == 0)
+    daemon.terminate()
+    daemon.wait()
+
+
+def keys(env):
     t = Terminal(env)
     check("it takes the other screen", t.until(ENTER))
     check("it draws", t.until(b"policy ") and t.until(b"lane A"))
@@ -92,6 +106,14 @@ def main():
     check("and ends", t.end() == 0)
     check("NO_COLOR: none", b"\x1b[32m" not in t.text and b"\x1b[7m" not in t.text)
 
+
+def main():
+    env = dict(os.environ, TERM="xterm")
+    env.pop("NO_COLOR", None)
+    if len(sys.argv) > 3:
+        restart(env, int(sys.argv[3]), sys.argv[4:])
+    else:
+        keys(env)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
