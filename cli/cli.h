@@ -36,6 +36,7 @@ struct cli_args {
 	/* calibrate */
 	bool quick;
 	const char *table; /* of repro salus */
+	int64_t n_jobs; /* of repro tensile */
 	const char *folder;
 	/* replay */
 	const char *phases, *events, *timeline;

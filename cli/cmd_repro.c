@@ -167,6 +167,9 @@ static sl_status check(const struct cli_args *args)
 			args->operands[0]);
 	if (args->table != NULL && !salus)
 		return SL_FAIL(SL_E_USAGE, "--table is a trace of jobs for salus");
+	if (args->n_jobs != 0 && (salus || args->n_jobs < 2 || args->n_jobs > 3))
+		return SL_FAIL(
+			SL_E_USAGE, "--jobs is for tensile, which plans 2 or 3 together");
 	/* What will be written at the end must not fail only then. */
 	if (args->output != NULL && args->output[0] != '-') {
 		SL_TRY(sl_fs_new_begin(args->output, &probe));
@@ -184,12 +187,15 @@ static sl_status run(struct cli_args *args)
 		.row = on_row,
 		.figure = on_figure,
 		.jobs = args->table,
+		.n_jobs = (uint32_t)args->n_jobs,
 		.claim = on_claim,
 		.progress = on_progress};
 	sl_status st;
 
 	SL_TRY(check(args));
-	SL_TRY_OUT(is_salus(args) ? sl_repro_salus(&opts) : sl_repro_tensile(&opts));
+	SL_TRY_OUT(is_salus(args)     ? sl_repro_salus(&opts)
+		   : args->n_jobs > 0 ? sl_repro_joint(&opts)
+				      : sl_repro_tensile(&opts));
 	if (!args->quiet && !args->json && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	if (args->output != NULL)
@@ -206,6 +212,8 @@ out:
 static const struct cli_option rows[] = {
 	{"quick", NULL, CLI_FLAG, offsetof(struct cli_args, quick),
 		"fewer models and cells"},
+	{"jobs", "N", CLI_COUNT, offsetof(struct cli_args, n_jobs),
+		"tensile: sets of N different jobs, planned together"},
 	{"table", "FILE", CLI_TEXT, offsetof(struct cli_args, table),
 		"salus: this table of jobs is its trace"},
 	{"o", "FILE", CLI_TEXT, offsetof(struct cli_args, output),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice repro salus` prints: a table a shape, the paper's figures beside ours. */
+/* Figures of `sluice repro`: a table a shape, the paper's beside ours. */
 #include "repro_salus.h"
 
 #include <math.h>
@@ -10,13 +10,15 @@ static const char *const names[SL_REPRO_SHAPES] = {[SL_REPRO_TRACE] = "trace",
 	[SL_REPRO_SWEEP] = "sweep",
 	[SL_REPRO_PACKING] = "packing",
 	[SL_REPRO_RATE] = "rate",
-	[SL_REPRO_BESIDE] = "beside"};
+	[SL_REPRO_BESIDE] = "beside",
+	[SL_REPRO_JOINT] = "joint"};
 static const char *const titles[SL_REPRO_SHAPES] = {
 	[SL_REPRO_TRACE] = "A hundred training jobs (last: where memory is no limit)",
 	[SL_REPRO_SWEEP] = "Three hundred short jobs of a sweep",
 	[SL_REPRO_PACKING] = "Models that serve, in one device",
 	[SL_REPRO_RATE] = "Latency by the rate of requests",
-	[SL_REPRO_BESIDE] = "Inference beside training"};
+	[SL_REPRO_BESIDE] = "Inference beside training",
+	[SL_REPRO_JOINT] = "Different jobs, planned together (last: each for its share)"};
 
 static const char *const intro =
 	"# Salus's experiments, in virtual time\n\n"
@@ -25,7 +27,7 @@ static const char *const intro =
 
 static const char *number(char text[16], double x)
 {
-	snprintf(text, 16, isfinite(x) ? "%.2f" : "-", x);
+	snprintf(text, 16, isfinite(x) ? "%.3f" : "-", x);
 	return text;
 }
 
@@ -47,7 +49,7 @@ sl_status cli_repro_figure(struct cli_repro *s, const struct sl_repro_figure *f)
 {
 	char n[3][16];
 
-	if (s->table < 0)
+	if (s->table < 0 && f->shape != SL_REPRO_JOINT)
 		SL_TRY(sl_buf_puts(&s->text, intro));
 	if (s->table != (int)f->shape)
 		SL_TRY(sl_buf_printf(&s->text,

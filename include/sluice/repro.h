@@ -39,6 +39,7 @@ enum sl_repro_shape {
 	SL_REPRO_PACKING,
 	SL_REPRO_RATE,
 	SL_REPRO_BESIDE,
+	SL_REPRO_JOINT, /* of tensile: different jobs, planned together or apart */
 	SL_REPRO_SHAPES
 };
 
@@ -64,6 +65,7 @@ struct sl_repro_opts {
 	void *ctx;
 	sl_status (*row)(void *ctx, const struct sl_repro_row *row); /* of tensile */
 	sl_status (*figure)(void *ctx, const struct sl_repro_figure *f); /* of salus */
+	uint32_t n_jobs; /* of sl_repro_joint: so many at a time */
 	const char *jobs; /* of salus: a table of jobs (docs/formats/jobs.md) as its
 			     trace; NULL: one is made of our models */
 	sl_status (*claim)(void *ctx, const struct sl_repro_claim *claim);
@@ -73,6 +75,9 @@ struct sl_repro_opts {
 
 /* SL_E_INTERRUPTED after a stop. */
 SL_NODISCARD sl_status sl_repro_tensile(const struct sl_repro_opts *opts);
+/* Different jobs on one device and link, planned together (figure: ours) or each for its
+ * share (ideal). */
+SL_NODISCARD sl_status sl_repro_joint(const struct sl_repro_opts *opts);
 /* In virtual time, on the cost book `gpu` and a device of 14 GiB. */
 SL_NODISCARD sl_status sl_repro_salus(const struct sl_repro_opts *opts);
 
