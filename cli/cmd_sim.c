@@ -28,6 +28,7 @@ static void put_figures(
 	sl_json_f64(j, "max_jct_min", r->max_jct_s / 60);
 	sl_json_f64(j, "jain_fairness", r->jain_fairness);
 	sl_json_u64(j, "switches", r->switches);
+	sl_json_u64(j, "parks", r->parks);
 	sl_json_u64(j, "steps", r->steps);
 	if (fifo_mean_jct_s > 0 && r->mean_jct_s > 0)
 		sl_json_f64(
@@ -212,6 +213,11 @@ static const struct cli_option rows[] = {
 		"at most N lanes (default: 1; pack: as many as fit)"},
 	{"max-wait", "SECONDS", CLI_REAL, offsetof(struct cli_args, sim.max_wait_s),
 		"a job that waited so long goes first; 0: none does (default: 21600)"},
+	{"quantum", "SECONDS", CLI_REAL, offsetof(struct cli_args, sim.quantum_s),
+		"service before a resident's memory moves away for an equal; 0: never "
+		"(default: 0)"},
+	{"park-rate", "RATE", CLI_RATE, offsetof(struct cli_args, sim.park_bytes_per_s),
+		"how fast it moves, such as 1.7GB/s (default: at once)"},
 	{"o", "OUT.csv", CLI_TEXT, offsetof(struct cli_args, output), "a row a job"},
 	{"timeline", "FILE", CLI_TEXT, offsetof(struct cli_args, timeline),
 		"a row an interval of constant share"},

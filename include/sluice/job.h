@@ -24,6 +24,10 @@ struct sl_sim_config {
 	/* A job that has waited so long goes before all others (docs/formats/jobs.md);
 	 * 0: none does. */
 	double max_wait_s;
+	/* Service that a resident has before its P may move away for an equal that waits;
+	 * 0: nobody's does. How fast P moves; 0: at once. */
+	double quantum_s;
+	uint64_t park_bytes_per_s;
 };
 
 struct sl_sim_report {
@@ -36,6 +40,7 @@ struct sl_sim_report {
 	 * them and more; NaN: there was none. */
 	double jain_fairness;
 	uint64_t switches; /* turns given up for another job */
+	uint64_t parks; /* P moved away for another job */
 	uint64_t steps; /* events and decisions */
 	uint32_t lanes; /* most open at a time */
 };

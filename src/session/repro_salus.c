@@ -13,6 +13,8 @@
 #include "share/policy/policy.h"
 
 #define MAX_WAIT_NS ((sl_ns)21600 * 1000000000)
+#define QUANTUM_NS ((sl_ns)60 * 1000000000)
+#define LINK_BYTES_PER_S 12000000000u
 
 /* The plan without a budget: what stays is P, the rest of its peak E. */
 static sl_status fill(const struct sl_trace *t, uint32_t ops, struct sl_salus_model *out)
@@ -83,18 +85,35 @@ sl_status sl_salus_advance(struct sl_salus *r, const char *what)
 	return SL_OK;
 }
 
-sl_status sl_salus_run(struct sl_jobsim_table *t, const char *policy, uint32_t lanes,
-	uint64_t capacity, struct sl_jobsim_sum *out)
+static sl_status run_with(struct sl_jobsim_table *t, const char *policy,
+	const struct sl_share_rules *rules, struct sl_jobsim_sum *out)
 {
-	struct sl_jobsim m = {.policy = sl_job_policy_find(policy),
-		.rules = {.capacity_bytes = capacity,
-			.lanes = lanes,
-			.max_wait_ns = MAX_WAIT_NS}};
-	sl_status st = sl_jobsim_run(&m, t);
+	struct sl_jobsim m = {.policy = sl_job_policy_find(policy), .rules = *rules};
+	sl_status st;
 
+	m.rules.max_wait_ns = MAX_WAIT_NS;
+	st = sl_jobsim_run(&m, t);
 	*out = m.sum;
 	sl_jobsim_finish(&m);
 	return st;
+}
+
+sl_status sl_salus_run(struct sl_jobsim_table *t, const char *policy, uint32_t lanes,
+	uint64_t capacity, struct sl_jobsim_sum *out)
+{
+	const struct sl_share_rules rules = {.capacity_bytes = capacity, .lanes = lanes};
+
+	return run_with(t, policy, &rules, out);
+}
+
+sl_status sl_salus_run_parking(
+	struct sl_jobsim_table *t, const char *policy, struct sl_jobsim_sum *out)
+{
+	const struct sl_share_rules rules = {.capacity_bytes = SL_SALUS_CAPACITY,
+		.quantum_ns = QUANTUM_NS,
+		.park_bytes_per_s = LINK_BYTES_PER_S};
+
+	return run_with(t, policy, &rules, out);
 }
 
 sl_status sl_salus_add(struct sl_jobsim_table *t, size_t most,

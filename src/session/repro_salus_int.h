@@ -19,7 +19,7 @@ struct sl_salus_model {
 /* What the experiments found, for the claims; NaN or 0: not measured. */
 struct sl_salus_found {
 	double fifo_jct, srtf_jct, ideal_fifo_jct, ideal_srtf_jct;
-	double makespan_least, makespan_most, fair_jain, fair_queue, parked_queue;
+	double makespan_least, makespan_most, fair_jain, fair_queue;
 	double gain_small, gain_large; /* of packing: most of the small, of ResNet-50 */
 	uint32_t services, resident, by_peaks; /* by_peaks: devices needed */
 	double slow_ms, fast_ms, turn_ms; /* at the highest and the lowest rate */
@@ -42,6 +42,9 @@ SL_NODISCARD sl_status sl_salus_advance(struct sl_salus *r, const char *what);
 /* A table in virtual time. */
 SL_NODISCARD sl_status sl_salus_run(struct sl_jobsim_table *t, const char *policy,
 	uint32_t lanes, uint64_t capacity, struct sl_jobsim_sum *out);
+/* The same where residents move away for others, after a minute, at 12 GB/s. */
+SL_NODISCARD sl_status sl_salus_run_parking(
+	struct sl_jobsim_table *t, const char *policy, struct sl_jobsim_sum *out);
 SL_NODISCARD sl_status sl_salus_add(struct sl_jobsim_table *t, size_t most,
 	const struct sl_salus_model *m, sl_ns submit, uint64_t turns);
 

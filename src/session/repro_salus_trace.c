@@ -163,6 +163,18 @@ static void note(struct sl_salus_found *f, const struct paper *p,
 	}
 }
 
+/* Beyond the paper: residents whose memory moves away let others in. */
+static sl_status tell_parking(struct sl_salus *r, struct sl_jobsim_table *t)
+{
+	struct sl_jobsim_sum sum;
+
+	SL_TRY(sl_salus_run_parking(t, "fair", &sum));
+	SL_TRY(sl_salus_tell(r, SL_REPRO_TRACE, "fair, residents move away",
+		"mean queue, min", (double[]){NONE, sum.queue_s / MINUTE, 0}));
+	return sl_salus_tell(r, SL_REPRO_TRACE, "fair, residents move away",
+		"mean completion, min", (double[]){NONE, sum.jct_s / MINUTE, NONE});
+}
+
 sl_status sl_salus_trace(struct sl_salus *r)
 {
 	static const struct paper paper[] = {
@@ -185,6 +197,7 @@ sl_status sl_salus_trace(struct sl_salus *r)
 		SL_TRY_OUT(tell_policy(r, &paper[i], &sum, &ideal));
 		note(f, &paper[i], &sum, &ideal);
 	}
+	SL_TRY_OUT(tell_parking(r, &t));
 	SL_TRY_OUT(sl_salus_tell(r, SL_REPRO_TRACE, "fifo / srtf", "mean completion",
 		(double[]){3.19, f->fifo_jct / f->srtf_jct,
 			f->ideal_fifo_jct / f->ideal_srtf_jct}));

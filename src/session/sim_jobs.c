@@ -76,6 +76,7 @@ static void fill(struct sl_sim_report *out, const struct sl_jobsim *m, size_t jo
 		.max_jct_s = s->max_s,
 		.jain_fairness = s->jain,
 		.switches = s->switches,
+		.parks = s->parks,
 		.steps = s->steps,
 		.lanes = s->lanes};
 	memcpy(out->policy, m->log.rules.policy, sizeof(out->policy));
@@ -89,15 +90,19 @@ sl_status sl_sim_jobs_run(struct sl_sim_jobs *j, const struct sl_sim_config *con
 	sl_status st;
 	struct sl_jobsim m = {.rules = {.capacity_bytes = config->capacity_bytes,
 				      .lanes = (uint32_t)config->lanes,
-				      .max_wait_ns = (sl_ns)(config->max_wait_s * 1e9)},
+				      .max_wait_ns = (sl_ns)(config->max_wait_s * 1e9),
+				      .quantum_ns = (sl_ns)(config->quantum_s * 1e9),
+				      .park_bytes_per_s = config->park_bytes_per_s},
 		.keep_spans = to->timeline || to->svg,
 		.keep_log = to->decisions != NULL};
 
 	SL_TRY(find_policy(config->policy, &m.policy));
 	if (config->lanes < 0 || config->lanes >= UINT32_MAX || config->max_wait_s < 0 ||
-		config->max_wait_s > 1e9 || config->capacity_bytes > SL_SHARE_MOST)
+		config->max_wait_s > 1e9 || config->capacity_bytes > SL_SHARE_MOST ||
+		config->quantum_s < 0 || config->quantum_s > 1e9)
 		return SL_FAIL(SL_E_USAGE,
-			"lanes lie within 0 and 2^32, a wait within 0 and 1e9 seconds");
+			"lanes lie within 0 and 2^32, a wait and a quantum within 0 and "
+			"1e9 seconds");
 	SL_TRY_OUT(sl_jobsim_run(&m, &j->table));
 	if (to->jobs)
 		SL_TRY_OUT(sl_jobsim_jobs_csv(&j->table, to->jobs));

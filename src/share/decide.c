@@ -303,9 +303,12 @@ static sl_status dispatch(struct sl_share *s, struct sl_log *out)
 	return SL_OK;
 }
 
-/* Who has a part of each lane in virtual time: those of the first rank. */
-static void share_lanes(struct sl_share *s)
+/* Who has a part of each lane in virtual time: those of the first rank. Whether that
+ * changed. */
+static bool share_lanes(struct sl_share *s)
 {
+	bool changed = false;
+
 	for (uint32_t lane = 0; lane < s->lanes.n; lane++) {
 		const struct sl_job *first = NULL;
 
@@ -321,15 +324,18 @@ static void share_lanes(struct sl_share *s)
 			bool runs = first && !j->held && !j->parking &&
 				    sl_share_rank(j, first) == 0;
 
-			if (j->lane == lane && j->running != runs)
+			if (j->lane == lane && j->running != runs) {
 				sl_share_set(s, j, runs, j->held);
+				changed = true;
+			}
 		}
 	}
+	return changed;
 }
 
 sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 {
-	bool again;
+	bool again, turned;
 
 	sl_share_age(s);
 	SL_TRY(reject_all(s, out));
@@ -340,6 +346,7 @@ sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 		size_t before = out->n;
 
 		again = sl_share_first_aged(s) != NULL;
+		turned = false;
 		sl_share_find_least(s);
 		SL_TRY(sl_share_park(s, out));
 		if (s->policy->eager) {
@@ -347,12 +354,12 @@ sl_status sl_share_decide(struct sl_share *s, struct sl_log *out)
 			sl_ledger_settle(&s->ledger);
 		}
 		if (sl_share_is_fluid(s))
-			share_lanes(s);
+			turned = share_lanes(s) && sl_share_parks(s);
 		else
 			SL_TRY(dispatch(s, out));
 		for (size_t i = before; !again && i < out->n; i++)
 			again = out->steps[i].kind != SL_STEP_RUN;
-		again = again && out->n > before;
+		again = turned || (again && out->n > before);
 	} while (again);
 	return SL_OK;
 }

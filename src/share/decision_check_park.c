@@ -30,8 +30,10 @@ sl_status sl_check_parked(struct sl_decision_check *c, struct sl_checked_job *j)
 	if (!j->parking)
 		return SL_FAIL(SL_E_NO, "job %u was not asked to park", j->id);
 	sl_check_stop(c, j);
-	if (c->rules.shares && !c->rules.total_waits)
+	if (c->rules.shares && !c->rules.total_waits) {
 		j->waited = 0;
+		j->aged = -1;
+	}
 	c->used -= j->p;
 	c->lanes[j->lane].jobs--;
 	j->lane = SL_LANE_NONE;

@@ -20,18 +20,16 @@ static bool holds(const struct sl_share *s, const struct sl_job *j)
 	return j->resident && s->lanes.items[j->lane].holder == j->id;
 }
 
-/* Service of the turn under way, as far as one can know before it is reported. */
+/* Service of the turn under way, as far as one can know before it is reported: by what
+ * the log says, so that it can be decided again. */
 static sl_ns under_way(const struct sl_share *s, const struct sl_job *j)
 {
 	sl_ns since = s->now_ns - j->wait_from_ns;
 
-	if (!j->running || s->rules.shares)
-		return j->ahead_ns;
-	return since > j->ahead_ns ? since : j->ahead_ns;
+	return j->running && !s->rules.shares ? since : 0;
 }
 
-/* P moved away and back. */
-static sl_ns moving_ns(const struct sl_share *s, const struct sl_job *j)
+sl_ns sl_share_moving(const struct sl_share *s, const struct sl_job *j)
 {
 	double rate = (double)s->rules.park_bytes_per_s;
 	double ns = rate > 0 ? 2e9 * (double)j->persistent_bytes / rate : 0;
@@ -39,9 +37,9 @@ static sl_ns moving_ns(const struct sl_share *s, const struct sl_job *j)
 	return ns < 1e17 ? (sl_ns)ns : (sl_ns)1e17;
 }
 
-static sl_ns stay_of(const struct sl_share *s, const struct sl_job *j)
+sl_ns sl_share_stay(const struct sl_share *s, const struct sl_job *j)
 {
-	sl_ns moves = MOVES * moving_ns(s, j);
+	sl_ns moves = MOVES * sl_share_moving(s, j);
 
 	return moves > s->rules.quantum_ns ? moves : s->rules.quantum_ns;
 }
@@ -56,8 +54,10 @@ struct sl_job sl_share_then(const struct sl_share *s, const struct sl_job *j, bo
 	struct sl_job then = *j;
 	struct sl_step report = {0};
 
+	if (s->rules.shares)
+		return then;
 	then.ahead_ns = under_way(s, j);
-	if (!s->policy->charge || s->rules.shares)
+	if (!s->policy->charge)
 		return then;
 	if (a_turn && then.ahead_ns < j->turn_ns)
 		then.ahead_ns = j->turn_ns;
@@ -98,9 +98,10 @@ static bool yields_to(
 	if (by != 0)
 		return by < 0;
 	if (s->policy->by_remaining)
-		return sl_share_remaining(s, w) + moving_ns(s, v) <
+		return sl_share_remaining(s, w) + sl_share_moving(s, v) <
 		       sl_share_remaining(s, v);
-	return s->policy->turns && s->policy->charge && stayed(s, v) >= stay_of(s, v) &&
+	return s->policy->turns && s->policy->charge &&
+	       stayed(s, v) >= sl_share_stay(s, v) &&
 	       sl_share_level(s, w) <= sl_share_then(s, v, false).level;
 }
 
@@ -191,15 +192,15 @@ bool sl_share_fits_without_one(struct sl_share *s, const struct sl_lanes *v, uin
 /* Those that lose least by it first: paused, of the last rank, of few bytes, last. */
 static int by_loss(const void *a, const void *b, void *s)
 {
-	const struct sl_job *x = *(struct sl_job *const *)a,
-			    *y = *(struct sl_job *const *)b;
-	int by = x->held != y->held ? (x->held ? -1 : 1) : -sl_share_rank(x, y);
+	struct sl_job x = **(struct sl_job *const *)a, y = **(struct sl_job *const *)b;
+	int by = x.held != y.held ? (x.held ? -1 : 1) : -sl_share_rank(&x, &y);
 
 	if (by != 0)
 		return by;
-	if (x->persistent_bytes != y->persistent_bytes)
-		return x->persistent_bytes < y->persistent_bytes ? -1 : 1;
-	return -sl_share_order(s, true, x, y);
+	if (x.persistent_bytes != y.persistent_bytes)
+		return x.persistent_bytes < y.persistent_bytes ? -1 : 1;
+	x.ahead_ns = y.ahead_ns = 0; /* not on record */
+	return -sl_share_order(s, true, &x, &y);
 }
 
 /* Marks as chosen the fewest that w needs gone; false: there are none. *any: somebody
@@ -306,7 +307,7 @@ static bool may_park(struct sl_share *s)
 
 		may = may_go(v) &&
 		      (v->held || s->policy->by_remaining || sl_share_rank(best, v) < 0 ||
-			      (s->policy->turns && stayed(s, v) >= stay_of(s, v)));
+			      (s->policy->turns && stayed(s, v) >= sl_share_stay(s, v)));
 	}
 	return may;
 }
@@ -380,7 +381,7 @@ static sl_ns until_due(const struct sl_share *s, const struct sl_job *v)
 {
 	bool waits = false;
 	const struct sl_job *rival = NULL; /* the resident of the least level */
-	sl_ns left = -1, stay = stay_of(s, v) - stayed(s, v);
+	sl_ns left = -1, stay = sl_share_stay(s, v) - stayed(s, v);
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sl_job *o = s->jobs[i];

@@ -137,6 +137,12 @@ sl_status sl_share_apply_past(
 		return SL_FAIL(SL_E_INVALID, "job %u was not asked to park", j->id);
 	sl_share_stand_up(s, j);
 	j->parked = true;
+	/* A resident's own wait is not on record there (decision_check.h). */
+	if (sl_share_is_fluid(s)) {
+		j->waited_ns = 0;
+		j->wait_from_ns = s->now_ns;
+		j->aged_ns = -1;
+	}
 	return SL_OK;
 }
 

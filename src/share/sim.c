@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "share/decision_check.h"
+#include "share/state_int.h"
 
 #define MAX_SPANS ((size_t)1 << 22)
 #define ROUNDING 1e-6 /* of a nanosecond of service */
@@ -23,6 +24,7 @@ struct run {
 	double *weights; /* of lanes */
 	size_t cap_weights;
 	size_t arrived;
+	bool reported; /* since the last decision */
 	double jain, jain_ns; /* sum over time with two residents and more */
 };
 
@@ -40,11 +42,16 @@ static sl_ns served(const struct sl_job *j)
 static sl_ns goal_of(const struct run *r, const struct sl_job *j)
 {
 	const struct sl_jobsim_job *x = of(r, j);
-	sl_ns goal = x->length_ns, aged;
+	sl_ns goal = x->length_ns, aged, stay;
 
 	if (x->yield_ns >= 0 && x->yield_ns < goal)
 		goal = x->yield_ns;
-	if (j->aged_ns < 0 || !sl_share_is_fluid(&r->s))
+	if (!sl_share_is_fluid(&r->s))
+		return goal;
+	stay = j->seat_attained_ns + sl_share_stay(&r->s, j);
+	if (sl_share_parks(&r->s) && stay > j->attained_ns && stay < goal)
+		goal = stay;
+	if (j->aged_ns < 0)
 		return goal;
 	aged = j->aged_attained_ns + r->s.rules.max_wait_ns / 4;
 	return aged < goal ? aged : goal;
@@ -62,6 +69,8 @@ static sl_ns next_time(const struct run *r)
 		const struct sl_jobsim_job *x = of(r, j);
 		double left, wait;
 
+		if (j->parking && x->gone_ns < next)
+			next = x->gone_ns;
 		if (x->share <= 0)
 			continue;
 		left = (double)(goal_of(r, j) - served(j)) - x->carry;
@@ -192,6 +201,15 @@ static sl_status arrive(struct run *r, sl_ns now)
 	return happen(r, &e);
 }
 
+/* P is away; bringing it back is counted here as well. */
+static sl_status park(struct run *r, const struct sl_job *j, sl_ns now)
+{
+	const struct sl_step e = {.kind = SL_STEP_PARKED, .at_ns = now, .job = j->id};
+
+	r->m->sum.parks++;
+	return happen(r, &e);
+}
+
 static sl_status events_at(struct run *r, sl_ns now)
 {
 	uint64_t before = r->m->sum.steps;
@@ -202,6 +220,8 @@ static sl_status events_at(struct run *r, sl_ns now)
 
 		if (of(r, j)->share > 0 && served(j) >= goal_of(r, j))
 			SL_TRY(report(r, j, now));
+		else if (j->parking && of(r, j)->gone_ns <= now)
+			SL_TRY(park(r, j, now));
 		i += i < r->s.n && r->s.jobs[i]->id == id;
 	}
 	while (r->arrived < r->t->n && r->t->jobs[r->arrived].submit_ns <= now)
@@ -248,8 +268,10 @@ static sl_status set_shares(struct run *r)
 		r->m->sum.switches += x->share > 0 && share <= 0;
 		SL_TRY(add_span(r, x, r->s.now_ns, j->lane, share));
 		/* What it has had is on record before it waits. */
-		if (share <= 0 && j->ahead_ns > 0)
+		if (share <= 0 && j->ahead_ns > 0) {
 			SL_TRY(report(r, j, r->s.now_ns));
+			r->reported = true;
+		}
 	}
 	return SL_OK;
 }
@@ -264,7 +286,8 @@ static void ask_boundaries(struct run *r)
 		sl_ns left;
 
 		if (!v->open || v->holder == SL_JOB_NONE ||
-			(v->members == 1 && r->s.policy->eager) ||
+			(v->members == 1 && r->s.policy->eager &&
+				!sl_share_parks(&r->s)) ||
 			!sl_share_wants_boundary(&r->s, i))
 			continue;
 		j = sl_share_find(&r->s, v->holder);
@@ -280,22 +303,41 @@ static void ask_boundaries(struct run *r)
 	}
 }
 
+static void set_gone(struct run *r, const struct sl_step *s)
+{
+	struct sl_jobsim_job *x = &r->t->jobs[s->job];
+
+	x->gone_ns = s->at_ns + sl_share_moving(&r->s, sl_share_find(&r->s, s->job));
+}
+
+static sl_status decide(struct run *r)
+{
+	size_t from = r->m->log.n;
+
+	r->reported = false;
+	SL_TRY(sl_share_decide(&r->s, &r->m->log));
+	for (size_t i = from; i < r->m->log.n; i++)
+		if (r->m->log.steps[i].kind == SL_STEP_PARK)
+			set_gone(r, &r->m->log.steps[i]);
+	if (r->m->log.n > from)
+		SL_TRY(sl_share_check(&r->s));
+	SL_TRY(judge(r, from));
+	return set_shares(r);
+}
+
 static sl_status step(struct run *r)
 {
 	sl_ns now = next_time(r);
-	size_t from;
 
 	if (now == INT64_MAX)
 		return SL_FAIL(
 			SL_E_NO, "nothing runs though %zu jobs wait (a bug)", r->s.n);
 	advance(r, now);
 	SL_TRY(events_at(r, now));
-	from = r->m->log.n;
-	SL_TRY(sl_share_decide(&r->s, &r->m->log));
-	if (r->m->log.n > from)
-		SL_TRY(sl_share_check(&r->s));
-	SL_TRY(judge(r, from));
-	SL_TRY(set_shares(r));
+	/* What a job has had by then may let another park it. */
+	do
+		SL_TRY(decide(r));
+	while (r->reported && sl_share_parks(&r->s));
 	ask_boundaries(r);
 	if (r->s.lanes.granted_bytes > r->m->sum.peak_bytes)
 		r->m->sum.peak_bytes = r->s.lanes.granted_bytes;

@@ -7,9 +7,10 @@
 
 /*
  * A job log run through a policy in virtual time: one device of unit speed, no cost of
- * switching. Busy lanes have equal parts of the device; the job whose turn it is has its
- * lane, and residents share it where the policy takes turns. From event to event: how
- * many iterations there are does not matter. Lanes move at once.
+ * switching but for what rules.park_bytes_per_s says of moving P. Busy lanes have equal
+ * parts of the device; the job whose turn it is has its lane, and residents share it
+ * where the policy takes turns. From event to event: how many iterations there are does
+ * not matter. Lanes move at once.
  */
 #define SL_JOBSIM_NAME 48
 
@@ -26,6 +27,7 @@ struct sl_jobsim_job {
 	/* While it runs. */
 	double share, carry; /* part of the device; service below a nanosecond */
 	sl_ns from_ns; /* since when it has had this share */
+	sl_ns gone_ns; /* when its P will have moved away and back; -1: it does not */
 	sl_ns yield_ns; /* service at which its turn ends for another; -1: none asked */
 };
 
@@ -48,6 +50,7 @@ struct sl_jobsim_sum {
 	double jain; /* NaN where no two jobs were ever resident together */
 	uint64_t peak_bytes; /* most of P and lanes granted */
 	uint64_t switches; /* turns given up for another job before the end */
+	uint64_t parks;
 	uint64_t steps; /* events and decisions */
 	uint32_t lanes; /* most open */
 };

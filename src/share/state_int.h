@@ -54,6 +54,9 @@ static inline bool sl_share_parks(const struct sl_share *s)
 {
 	return s->rules.quantum_ns > 0;
 }
+/* Time to move P away and back, and the service that a resident has before an equal. */
+sl_ns sl_share_moving(const struct sl_share *s, const struct sl_job *j);
+sl_ns sl_share_stay(const struct sl_share *s, const struct sl_job *j);
 /* Chooses who is to move away for whom, and asks those without a turn. */
 SL_NODISCARD sl_status sl_share_park(struct sl_share *s, struct sl_log *out);
 /* The job as it would be if it reported now what its turn may have been; or at its next

@@ -64,6 +64,11 @@ if [ -e $philly ]; then
 	grep -q "every job takes 0 bytes" "$work/err" && ok "without sizes, and it says so" || not_ok "and says so"
 fi
 
+works "residents move away" sim $small --capacity 9MiB --policy fair --quantum 1 --park-rate 1GB/s --record "$work/log" --json
+[ "$(field parks)" -gt 0 ] && ok "they do" || not_ok "they do"
+works "its log again" sim --decisions "$work/log" --json
+[ "$(field same)" = true ] && ok "line for line, with moves" || not_ok "line for line, with moves"
+
 # An adversarial stream: the long job waits no longer than the bound, and without it for ever.
 awk 'BEGIN {print "job_id,submit_s,duration_s,ms_per_iteration"; print "long,1,50,1000"
 	for (i = 0; i < 300; i++) printf "s%d,%d,10,1000\n", i, 10 * i}' >"$t"

@@ -122,7 +122,9 @@ static void random_jobs_all_end_with_sound_decisions_that_repeat(void **state)
 		struct sl_buf csv = SL_BUF_INIT;
 		struct sl_share_rules rules = {.capacity_bytes = (uint64_t)16 << 20,
 			.lanes = (uint32_t)sl_rng_below(&rng, 3),
-			.max_wait_ns = waits[seed % 3]};
+			.max_wait_ns = waits[seed % 3],
+			.quantum_ns = (sl_ns)(seed % 4) * SECOND,
+			.park_bytes_per_s = seed % 8 < 4 ? 0 : (uint64_t)64 << 20};
 
 		random_table(&csv, &rng);
 		for (size_t i = 0; sl_job_policy_at(i); i++) {
@@ -190,6 +192,32 @@ static void the_long_job_waits_no_longer_than_the_bound(void **state)
 	}
 }
 
+/* Three jobs that fit one at a time, the second arrives just after the first. */
+static void residents_move_away_for_equals_after_a_quantum(void **state)
+{
+	static const char table[] =
+		"submit_s,iterations,ms_per_iteration,persistent_mb,ephemeral_mb\n"
+		"0,30,1000,8,2\n1,30,1000,8,2\n";
+	struct sl_share_rules rules = {.capacity_bytes = (uint64_t)12 << 20,
+		.quantum_ns = 10 * SECOND,
+		.park_bytes_per_s = (uint64_t)16 << 20};
+	struct result r;
+
+	(void)state;
+	sl_assert_ok(simulate(&r, table, sizeof(table) - 1, "fair", &rules));
+	/* Away and back takes a second, so a stay is 20; then the other has its turn. */
+	assert_int_equal(r.table.jobs[1].first_ns, 21 * SECOND);
+	assert_int_equal(r.sim.sum.parks, 2);
+	assert_int_equal(r.table.jobs[0].end_ns, (21 + 20 + 1 + 10) * SECOND);
+	sl_assert_ok(sl_log_replay(&r.sim.log, r.sim.policy));
+	finish(&r);
+	rules.quantum_ns = 0;
+	sl_assert_ok(simulate(&r, table, sizeof(table) - 1, "fair", &rules));
+	assert_int_equal(r.table.jobs[1].first_ns, 30 * SECOND);
+	assert_int_equal(r.sim.sum.parks, 0);
+	finish(&r);
+}
+
 static void without_ageing_the_same_stream_starves_it(void **state)
 {
 	struct sl_buf csv = SL_BUF_INIT;
@@ -245,6 +273,7 @@ int main(void)
 		SL_TEST(random_jobs_all_end_with_sound_decisions_that_repeat),
 		SL_TEST(the_long_job_waits_no_longer_than_the_bound),
 		SL_TEST(without_ageing_the_same_stream_starves_it),
+		SL_TEST(residents_move_away_for_equals_after_a_quantum),
 		SL_TEST(every_allocation_may_fail),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
