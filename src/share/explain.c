@@ -132,6 +132,7 @@ static size_t enablers(struct sl_share *s, const struct sl_job *j)
 static sl_status put_enablers(const struct text *t)
 {
 	size_t n = enablers(t->s, t->j);
+	bool parks = sl_share_parks(t->s);
 
 	if (n == 0)
 		return SL_OK;
@@ -142,8 +143,9 @@ static sl_status put_enablers(const struct text *t)
 	}
 	if (n > SHOWN)
 		SL_TRY(sl_buf_printf(t->out, " and %zu more", n - SHOWN));
-	return sl_buf_printf(t->out, " end%s%s.\n", n == 1 ? "s" : "",
-		sl_share_parks(t->s) ? ", or are parked" : "");
+	return sl_buf_puts(
+		t->out, n == 1 ? (parks ? " ends or is parked.\n" : " ends.\n")
+			       : (parks ? " end or are parked.\n" : " end.\n"));
 }
 
 static sl_status put_device(const struct text *t)
@@ -213,7 +215,9 @@ static sl_status put_order(const struct text *t)
 static sl_status put_age(const struct text *t)
 {
 	const struct sl_job *j = t->j;
-	sl_ns had = j->waited_ns + t->s->now_ns - j->wait_from_ns;
+	sl_ns now = t->names && t->names->now_ns > t->s->now_ns ? t->names->now_ns
+								: t->s->now_ns;
+	sl_ns had = j->waited_ns + now - j->wait_from_ns;
 	char waited[TIME_TEXT], left[TIME_TEXT];
 
 	if (!sl_job_waits(j))
@@ -223,6 +227,7 @@ static sl_status put_age(const struct text *t)
 		return sl_buf_puts(t->out, " and is of age: before all that are not.\n");
 	if (t->s->rules.max_wait_ns == 0)
 		return sl_buf_puts(t->out, ".\n");
+	had = had < t->s->rules.max_wait_ns ? had : t->s->rules.max_wait_ns;
 	return sl_buf_printf(t->out, "; it comes of age in %s, and then goes first.\n",
 		time_text(t->s->rules.max_wait_ns - had, left));
 }
@@ -286,6 +291,15 @@ sl_status sl_share_explain(struct sl_share *s, uint32_t job,
 	return put_age(&t);
 }
 
+/* Under policies that admit at a boundary: who is to come to it; none if others. */
+static uint32_t turn_before(const struct sl_share *s)
+{
+	for (size_t i = 0; !s->policy->eager && i < s->lanes.n; i++)
+		if (s->lanes.items[i].open && s->lanes.items[i].holder != SL_JOB_NONE)
+			return s->lanes.items[i].holder;
+	return SL_JOB_NONE;
+}
+
 static void reason_to_wait(struct sl_share *s, const struct sl_job *j, char *text)
 {
 	const struct sl_job *aged = sl_share_first_aged(s), *last;
@@ -293,6 +307,7 @@ static void reason_to_wait(struct sl_share *s, const struct sl_job *j, char *tex
 	size_t waiting, n = before(s, j, &waiting, &last), ends;
 	uint64_t room = s->lanes.capacity_bytes - s->lanes.granted_bytes;
 	char need[SL_SIZE_TEXT], have[SL_SIZE_TEXT], after[64] = "";
+	uint32_t holder;
 
 	if (aged && aged != j) {
 		snprintf(text, SL_SHARE_REASON,
@@ -300,8 +315,14 @@ static void reason_to_wait(struct sl_share *s, const struct sl_job *j, char *tex
 		return;
 	}
 	if (has_room(s, j)) {
-		snprintf(text, SL_SHARE_REASON, "%sfits; number %zu of %zu", parked,
-			n + 1, waiting);
+		holder = turn_before(s);
+		if (holder == SL_JOB_NONE)
+			snprintf(text, SL_SHARE_REASON, "%sfits; number %zu of %zu",
+				parked, n + 1, waiting);
+		else
+			snprintf(text, SL_SHARE_REASON,
+				"%sfits, after job %u's turn; number %zu of %zu", parked,
+				holder, n + 1, waiting);
 		return;
 	}
 	if (!sl_share_in_limit(s, j, j->persistent_bytes, j->ephemeral_bytes)) {

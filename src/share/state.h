@@ -122,6 +122,7 @@ uint64_t sl_share_room(const struct sl_share *s, uint32_t job, uint64_t persiste
 struct sl_share_names {
 	const char *(*name)(void *ctx, uint32_t job);
 	void *ctx;
+	sl_ns now_ns; /* later than the last event; 0: then */
 };
 /* In words: why the job has no turn now and what would change that. Some lines; or one
  * of at most SL_SHARE_REASON bytes with its end. Empty for a job that is not there. */

@@ -25,7 +25,8 @@ void sl_srv_freshen(struct sl_serve *s)
 
 void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m)
 {
-	struct sl_share_names names = {.name = name_of, .ctx = s};
+	struct sl_share_names names = {
+		.name = name_of, .ctx = s, .now_ns = sl_srv_time(s)};
 	struct sl_buf text = SL_BUF_MAX(WORDS_MOST);
 	uint32_t id = m->u.explain.job;
 	const struct sl_srv_job *j = sl_srv_job_find(s, id);

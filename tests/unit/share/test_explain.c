@@ -25,6 +25,18 @@ static void assert_words(struct desk *d, uint32_t job, const char *want)
 	sl_buf_finish(&out);
 }
 
+static bool has_words(struct desk *d, uint32_t job, sl_ns now, const char *words)
+{
+	const struct sl_share_names names = {.now_ns = now};
+	struct sl_buf out = SL_BUF_INIT;
+	bool has;
+
+	sl_assert_ok(sl_share_explain(&d->s, job, &names, &out));
+	has = strstr(sl_buf_text(&out), words) != NULL;
+	sl_buf_finish(&out);
+	return has;
+}
+
 static void assert_reason(struct desk *d, uint32_t job, const char *want)
 {
 	char text[SL_SHARE_REASON];
@@ -67,7 +79,21 @@ static void a_job_without_room_hears_who_has_it_and_what_would_fit(void **state)
 	assert_reason(&d, 3, "has the turn");
 	assert_reason(&d, 4, "waits for its turn after job 3");
 	assert_words(&d, 9, "");
+	assert_true(
+		has_words(&d, 5, 2 * HOUR, "waited 90.0 min; it comes of age in 4.5 h"));
 	assert_reason(&d, 9, "");
+	desk_close(&d);
+}
+
+static void who_would_fit_at_a_boundary_hears_whose(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_open(&d, "srtf", 100, 0, 0);
+	desk_event(&d, arrives(0, 0, 1, 1, 5));
+	desk_event(&d, arrives(0, 1, 1, 1, 9));
+	assert_reason(&d, 1, "fits, after job 0's turn; number 1 of 1");
 	desk_close(&d);
 }
 
@@ -216,6 +242,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(a_job_without_room_hears_who_has_it_and_what_would_fit),
+		SL_TEST(who_would_fit_at_a_boundary_hears_whose),
 		SL_TEST(limits_pauses_age_and_moves_are_told),
 		SL_TEST(who_moves_and_who_is_parked_is_told),
 		SL_TEST(menus_ask_what_fits_now_and_ever),
