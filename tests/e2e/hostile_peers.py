@@ -277,31 +277,36 @@ def settle(d, want):
     return jobs, granted, d.descriptors()
 
 
-def main():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-                                                resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+def attack_all(d, victim):
     rng = random.Random(4)
+    while victim.stdout.readline().strip() != "admitted":
+        pass
+    settle(d, (1, 30 * MIB, 0))
+    quiet = (1, 30 * MIB, d.descriptors())
+    for attack in (lengths, before_hello, noise, mutated, cut, kept_open, descriptors, absurd, tokens, flood, crowd):
+        attack(d, rng)
+        if d.process.poll() is not None:
+            check(f"{attack.__name__}: the daemon lives", False, f"exit {d.process.returncode}")
+            return
+        after = settle(d, quiet)
+        check(f"{attack.__name__}: it holds what it held", after == quiet, f"{after} was {quiet}")
+    check("the job is still there", victim.poll() is None)
+    d.process.send_signal(signal.SIGTERM)
+    check("the daemon ends as it should", d.process.wait(20) == 0)
+
+
+def main():
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, most), most))
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         d = Daemon(folder)
         victim = subprocess.Popen([sys.executable, talk.__file__, d.path, "job", "victim", "10", "20"],
                                   stdout=subprocess.PIPE, text=True)
-        while victim.stdout.readline().strip() != "admitted":
-            pass
-        quiet = settle(d, (1, 30 * MIB, 0))
-        quiet = (1, 30 * MIB, d.descriptors())
-        for attack in (lengths, before_hello, noise, mutated, cut, kept_open, descriptors, absurd, tokens, flood,
-                       crowd):
-            attack(d, rng)
-            after = settle(d, quiet)
-            if d.process.poll() is not None:
-                check(f"{attack.__name__}: the daemon lives", False, f"exit {d.process.returncode}")
-                break
-            check(f"{attack.__name__}: it holds what it held", after == quiet, f"{after} was {quiet}")
-        else:
-            check("the job is still there", victim.poll() is None)
-        victim.kill()
-        d.process.send_signal(signal.SIGTERM)
-        check("the daemon ends as it should", d.process.wait(20) == 0)
+        try:
+            attack_all(d, victim)
+        finally:
+            victim.kill()
+            d.process.kill()
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
