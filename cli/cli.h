@@ -33,6 +33,9 @@ struct cli_args {
 	struct sl_planner_device planner;
 	struct sl_place_config place;
 	const char *svg;
+	/* shared.c */
+	int64_t priority;
+	const char *deadline, *allow_slowdown, *daemon_timeout;
 	/* calibrate */
 	bool quick;
 	const char *table; /* of repro salus */
@@ -106,6 +109,7 @@ extern const struct cli_options cli_model_options; /* model, data, optimizer */
 extern const struct cli_options cli_memory_options; /* budget, tiers, policy */
 extern const struct cli_options
 	cli_tier_options; /* rates and sizes of tiers that are not there */
+extern const struct cli_options cli_shared_options; /* of jobs with --shared */
 extern const struct cli_options cli_output_options; /* --json --quiet --help */
 
 /* Fills args from argv; SL_E_USAGE names the word, and the nearest option there is. */
@@ -113,6 +117,8 @@ SL_NODISCARD sl_status cli_parse(
 	const struct cli_command *c, int argc, char **argv, struct cli_args *args);
 /* What several options together mean: --disk DIR:SIZE, --schedule, conflicts. */
 SL_NODISCARD sl_status cli_settle(struct cli_args *args);
+/* Of cli_shared_options. */
+SL_NODISCARD sl_status cli_settle_shared(struct cli_args *args);
 void cli_help(const struct cli_command *c, FILE *out);
 void cli_help_all(FILE *out);
 /* The whole manual as a roff page, and a bash completion script, from the same tables. */
@@ -126,6 +132,7 @@ struct cli_progress {
 	bool open_line; /* the cursor stands behind a line that will be renewed */
 	int64_t first_step; /* of this run; 0: none yet */
 	double started_ms, last_ms; /* when training began and a line was last printed */
+	char reason[160]; /* for a wait, as printed last */
 };
 void cli_progress_init(struct cli_progress *p, const struct cli_args *args);
 struct sl_session_events cli_progress_events(struct cli_progress *p);

@@ -87,6 +87,7 @@ static sl_status run(struct cli_args *args)
 	char *spec;
 	sl_status st;
 
+	SL_TRY(cli_settle_shared(args));
 	if (args->input == NULL)
 		return SL_FAIL(SL_E_USAGE, "infer needs --input FILE");
 	spec = spec_of(args->input);
@@ -115,8 +116,8 @@ static const struct cli_option rows[] = {
 		"of fresh weights"},
 };
 static const struct cli_options infer_options = {rows, sizeof(rows) / sizeof(rows[0])};
-static const struct cli_options *const groups[] = {
-	&infer_options, &cli_memory_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {&infer_options, &cli_memory_options,
+	&cli_shared_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_infer = {
 	.name = "infer",

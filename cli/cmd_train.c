@@ -11,6 +11,7 @@ static sl_status run(struct cli_args *args)
 	struct sl_summary summary = {.loss_first = (double)NAN, .loss_last = (double)NAN};
 	sl_status st;
 
+	SL_TRY(cli_settle_shared(args));
 	args->config.model = args->operands[0];
 	cli_progress_init(&progress, args);
 	events = cli_progress_events(&progress);
@@ -20,8 +21,8 @@ static sl_status run(struct cli_args *args)
 	return st;
 }
 
-static const struct cli_options *const groups[] = {
-	&cli_model_options, &cli_memory_options, &cli_output_options, NULL};
+static const struct cli_options *const groups[] = {&cli_model_options,
+	&cli_memory_options, &cli_shared_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_train = {
 	.name = "train",
@@ -35,6 +36,7 @@ const struct cli_command cli_command_train = {
 		    "20 --budget 300MiB\n"
 		    "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --clip 1 "
 		    "--save gpt.safetensors\n"
+		    "  sluice train resnet18 --steps 100 --shared --allow-slowdown 20%\n"
 		    "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --resume "
 		    "gpt.safetensors\n",
 	.groups = groups,

@@ -392,6 +392,18 @@ static sl_status check_device(const char *name)
 				 name);
 }
 
+static sl_status check_tiers(const struct cli_args *args)
+{
+	const struct sl_session_config *c = &args->config;
+
+	/* A shared job may be given less than it asks for, or be parked. */
+	if (c->budget_bytes > 0 || c->budget_ratio > 0 || c->plan_path != NULL ||
+		c->shared || (c->host_bytes == 0 && args->disk == NULL))
+		return SL_OK;
+	return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without "
+				   "one nothing leaves the device");
+}
+
 sl_status cli_settle(struct cli_args *args)
 {
 	struct sl_session_config *c = &args->config;
@@ -411,10 +423,7 @@ sl_status cli_settle(struct cli_args *args)
 	if (c->plan_path != NULL && c->policy != NULL)
 		return SL_FAIL(
 			SL_E_USAGE, "--plan FILE brings its policy; leave --policy out");
-	if (c->budget_bytes == 0 && !(c->budget_ratio > 0) && c->plan_path == NULL &&
-		(c->host_bytes > 0 || args->disk != NULL))
-		return SL_FAIL(SL_E_USAGE, "--host and --disk need a --budget; without "
-					   "one nothing leaves the device");
+	SL_TRY(check_tiers(args));
 	if (args->valid >= 1)
 		return SL_FAIL(SL_E_USAGE,
 			"--valid %g holds everything out; give less than 1", args->valid);

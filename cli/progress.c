@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -69,20 +70,25 @@ static void json_step(const struct sl_step_report *r)
 	sl_json_f64(j, "stall_ms", r->stall_ms);
 	sl_json_f64(j, "predicted_iter_ms", r->predicted_iter_ms);
 	sl_json_u64(j, "replans", r->replans);
+	if (r->is_shared)
+		sl_json_f64(j, "waited_ms", r->waited_ms);
 	if (cli_line_end(&line) == SL_E_WRITE)
 		cli_stop = 1; /* nobody reads any more */
 }
 
-/* What the budget costs this step; nothing without one. */
-static void cost_text(const struct sl_step_report *r, char text[64])
+/* What the budget and other jobs cost this step; nothing without them. */
+static void cost_text(const struct sl_step_report *r, char text[96])
 {
 	char moved[SL_SIZE_TEXT];
+	int n = 0;
 
 	text[0] = '\0';
 	if (r->budget_bytes > 0)
-		snprintf(text, 64, "  moved %s, waited %.1f ms",
+		n = snprintf(text, 96, "  moved %s, waited %.1f ms",
 			sl_size_print(r->swap_out_bytes + r->swap_in_bytes, moved),
 			r->stall_ms);
+	if (r->is_shared)
+		snprintf(text + n, 96 - (size_t)n, "  others had %.0f ms", r->waited_ms);
 }
 
 static void on_step(void *ctx, const struct sl_step_report *r)
@@ -95,7 +101,7 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 		p->started_ms = now - r->iter_ms; /* reading and planning are no pace */
 	}
 	bool last = r->step == r->steps;
-	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1], cost[64];
+	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1], cost[96];
 
 	if (p->json)
 		json_step(r);
@@ -121,6 +127,37 @@ void cli_progress_end(struct cli_progress *p)
 	if (p->open_line)
 		fputc('\n', stdout);
 	p->open_line = false;
+}
+
+static void json_wait(const char *reason, double waited_ms)
+{
+	struct cli_line line;
+	struct sl_json *j = cli_line_begin(&line, NULL);
+
+	sl_json_str(j, "waits", reason);
+	sl_json_f64(j, "waited_ms", waited_ms);
+	if (cli_line_end(&line) == SL_E_WRITE)
+		cli_stop = 1;
+}
+
+/* Renewed on a terminal; elsewhere a line when the reason changes. */
+static void on_wait(void *ctx, const char *reason, double waited_ms)
+{
+	struct cli_progress *p = ctx;
+	bool same = strncmp(p->reason, reason, sizeof(p->reason) - 1) == 0;
+
+	if (p->quiet || (same && !p->tty))
+		return;
+	snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	if (p->json) {
+		if (!same)
+			json_wait(reason, waited_ms);
+		return;
+	}
+	fprintf(stdout, "%swaits for %.0f s: %s%s", p->tty ? "\r" : "", waited_ms / 1e3,
+		reason, p->tty ? "\033[K" : "\n");
+	fflush(stdout);
+	p->open_line = p->tty;
 }
 
 static void on_eval(void *ctx, const struct sl_eval_report *r)
@@ -165,6 +202,9 @@ void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
 
 struct sl_session_events cli_progress_events(struct cli_progress *p)
 {
-	return (struct sl_session_events){
-		.ctx = p, .step = on_step, .eval = on_eval, .note = on_note};
+	return (struct sl_session_events){.ctx = p,
+		.step = on_step,
+		.eval = on_eval,
+		.note = on_note,
+		.wait = on_wait};
 }

@@ -49,6 +49,15 @@ static sl_status summary_json(const struct sl_summary *s)
 	sl_json_i64(j, "run_steps", s->run_steps);
 	sl_json_f64(j, "plan_ms", s->plan_ms);
 	sl_json_str(j, "policy", s->policy);
+	if (s->is_shared) {
+		sl_json_f64(j, "waited_ms", s->shared.waited_ms);
+		sl_json_f64(j, "admit_ms", s->shared.admit_ms);
+		sl_json_u64(j, "turns", s->shared.turns);
+		sl_json_u64(j, "switches", s->shared.switches);
+		sl_json_u64(j, "parked", s->shared.parked);
+		sl_json_u64(j, "lane", s->shared.lane);
+		sl_json_u64(j, "row", s->shared.row);
+	}
 	if (s->evaluated)
 		sl_json_f64(j, s->eval.text ? "bits_per_byte" : "accuracy",
 			s->eval.text ? s->eval.bits_per_byte : s->eval.accuracy);
@@ -89,6 +98,17 @@ static void budget_text(const struct sl_summary *s)
 				: 0);
 }
 
+static void shared_text(const struct sl_shared_stats *s)
+{
+	printf("shared: %llu turns in lane %u, given away %llu times; waited %.1f s, "
+	       "%.1f "
+	       "of them to be admitted%s; parked %llu times\n",
+		(unsigned long long)s->turns, s->lane, (unsigned long long)s->switches,
+		s->waited_ms / 1e3, s->admit_ms / 1e3,
+		s->row > 0 ? " with a plan for less memory" : "",
+		(unsigned long long)s->parked);
+}
+
 sl_status cli_report_summary(const struct sl_summary *s, bool json)
 {
 	char peak[SL_SIZE_TEXT];
@@ -108,6 +128,8 @@ sl_status cli_report_summary(const struct sl_summary *s, bool json)
 	else
 		printf("memory: peak %s, policy %s\n",
 			sl_size_print(s->peak_device_bytes, peak), s->policy);
+	if (s->is_shared)
+		shared_text(&s->shared);
 	printf("digest: %s\n", s->digest);
 	return fflush(stdout) == 0
 		       ? SL_OK

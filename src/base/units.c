@@ -227,3 +227,32 @@ sl_status sl_f64_parse(const char *text, double *out)
 	*out = v;
 	return SL_OK;
 }
+
+sl_status sl_time_parse(const char *what, const char *text, sl_ns *out)
+{
+	static const struct {
+		const char *suffix;
+		double factor;
+	} times[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
+	size_t len = strlen(text), digits = strspn(text, "0123456789.");
+	char number[32];
+	double v;
+
+	if (digits > 0 && digits < sizeof(number)) {
+		memcpy(number, text, digits);
+		number[digits] = '\0';
+		for (size_t i = 0; i < SL_COUNT(times); i++) {
+			if (strcmp(text + digits, times[i].suffix) != 0 ||
+				sl_f64_parse(number, &v) != SL_OK)
+				continue;
+			v *= times[i].factor;
+			if (v > 1e17)
+				break;
+			*out = (sl_ns)v;
+			return SL_OK;
+		}
+	}
+	return SL_FAIL(SL_E_USAGE,
+		"%s: '%.*s' is no time; write 250ms, 10s, 5m or 6h (at most three years)",
+		what, (int)(len < 40 ? len : 40), text);
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "sluice/status.h"
 
 #define SL_KIB ((uint64_t)1 << 10)
@@ -36,6 +37,8 @@ static inline uint64_t sl_add_ns(uint64_t a, uint64_t b)
 SL_NODISCARD sl_status sl_size_parse(const char *what, const char *text, uint64_t *out);
 /* "12GB/s" in bytes a second, the same units. */
 SL_NODISCARD sl_status sl_rate_parse(const char *what, const char *text, uint64_t *out);
+/* "250ms", "10s", "5m", "6h", or seconds, in nanoseconds. */
+SL_NODISCARD sl_status sl_time_parse(const char *what, const char *text, sl_ns *out);
 /* "1.50 GiB" into text; returns text. */
 #define SL_SIZE_TEXT 32
 char *sl_size_print(uint64_t size_bytes, char text[SL_SIZE_TEXT]);

@@ -73,35 +73,6 @@ enum sl_serve_origin sl_serve_settings_origin(
 	return s->origins[id];
 }
 
-sl_status sl_time_parse(const char *what, const char *text, sl_ns *out)
-{
-	static const struct {
-		const char *suffix;
-		double factor;
-	} units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
-	size_t len = strlen(text), digits = strspn(text, "0123456789.");
-	char number[32];
-	double v;
-
-	if (digits > 0 && digits < sizeof(number)) {
-		memcpy(number, text, digits);
-		number[digits] = '\0';
-		for (size_t i = 0; i < SL_COUNT(units); i++) {
-			if (strcmp(text + digits, units[i].suffix) != 0 ||
-				sl_f64_parse(number, &v) != SL_OK)
-				continue;
-			v *= units[i].factor;
-			if (v > 1e17)
-				break;
-			*out = (sl_ns)v;
-			return SL_OK;
-		}
-	}
-	return SL_FAIL(SL_E_USAGE,
-		"%s: '%.*s' is no time; write 250ms, 10s, 5m or 6h (at most three years)",
-		what, (int)(len < 40 ? len : 40), text);
-}
-
 static sl_status apply(struct sl_serve_config *c, size_t id, const char *value)
 {
 	char *at = (char *)c + rows[id].offset;

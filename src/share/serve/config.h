@@ -30,7 +30,5 @@ const struct sl_serve_config *sl_serve_settings_config(const struct sl_serve_set
 SL_NODISCARD sl_status sl_serve_settings_reload(struct sl_serve_settings *s);
 enum sl_serve_origin sl_serve_settings_origin(
 	const struct sl_serve_settings *s, enum sl_setting_id id);
-/* "250ms", "10s", "5m", "6h", or seconds. */
-SL_NODISCARD sl_status sl_time_parse(const char *what, const char *text, sl_ns *out);
 
 #endif
