@@ -123,7 +123,7 @@ sl_status sl_client_open(const struct sl_client_opts *opts, struct sl_client **o
 
 	if (c == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for a job of the daemon");
-	SL_TRY_OUT(sl_client_path(opts->socket, c->path));
+	SL_TRY_OUT(sl_daemon_path(opts->socket, c->path));
 	SL_TRY_OUT(sl_client_shake(c, &c->link));
 	SL_TRY_OUT(start_reader(c));
 	*out = c;

@@ -92,10 +92,4 @@ void sl_client_stats(struct sl_client *c, struct sl_client_stats *out);
 void sl_client_end(struct sl_client *c, sl_status how);
 void sl_client_close(struct sl_client *c); /* NULL is fine; ends it if need be */
 
-/* Where the daemon listens; SL_E_LIMIT for a path that no socket can have. */
-#define SL_CLIENT_PATH 108
-SL_NODISCARD sl_status sl_client_path(const char *given, char out[SL_CLIENT_PATH]);
-/* Connects there; SL_E_LOST with what to do. */
-SL_NODISCARD sl_status sl_client_dial(const char *path, int *out_fd);
-
 #endif

@@ -8,6 +8,7 @@
 #include "device/window.h"
 #include "share/client/client.h"
 #include "share/turn.h"
+#include "share/wire/dial.h"
 #include "share/wire/link.h"
 
 /* Bits of sl_client.flags, for looks without the lock. */
@@ -36,7 +37,7 @@ struct sl_client_reply {
 
 struct sl_client {
 	struct sl_client_opts opts;
-	char path[SL_CLIENT_PATH];
+	char path[SL_DAEMON_PATH];
 	struct sl_atom32 flags, channel_ppm, swaps;
 	pthread_t thread;
 	bool started;

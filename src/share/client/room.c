@@ -162,7 +162,8 @@ static sl_status move_in(struct sl_client *c, const struct sl_client_mail *mail)
 	sl_atom32_store(&c->channel_ppm, g->channel_ppm);
 	SL_TRY(map(c));
 	c->mapped = true;
-	if (g->restore == 0)
+	/* What was never filled is filled now, whatever became of the first grant. */
+	if (g->restore == 0 || !c->filled)
 		return SL_OK;
 	SL_TRY(copy_in(c, sl_window_base(c->window)));
 	forget_park(c);
