@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/event.h"
 #include "sluice/status.h"
@@ -19,4 +21,11 @@ void sl_bug_at(const char *file, int line, const char *what)
 		"sluice: this is a fault of the program, please report it with the "
 		"lines above\n");
 	abort();
+}
+
+void sl_end_now(int code, const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		code = code == 0 ? 1 : code;
+	_exit(code);
 }

@@ -11,6 +11,10 @@
  */
 SL_NORETURN void sl_bug_at(const char *file, int line, const char *what);
 
+/* Ends the process at once, with a text on standard error: in a signal handler, where
+ * nothing else is possible. */
+SL_NORETURN void sl_end_now(int code, const char *text);
+
 #define SL_BUG(cond) \
 	do { \
 		if (SL_UNLIKELY(cond)) \

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/atom.h"
 #include "base/fs.h"
 #include "device/shared.h"
@@ -44,29 +45,30 @@ struct sl_window {
 };
 
 static struct sl_window table[SL_WINDOWS_MAX];
-static struct sigaction former;
+static struct sigaction former_bus, former_segv;
 static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
 
 /* Nobody's memory of ours: what would have happened without us. */
-static void pass_on(int signo, siginfo_t *info, void *context)
+static void pass_on(
+	const struct sigaction *former, int signo, siginfo_t *info, void *context)
 {
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 
-	if (former.sa_flags & SA_SIGINFO) {
-		former.sa_sigaction(signo, info, context);
+	if (former->sa_flags & SA_SIGINFO) {
+		former->sa_sigaction(signo, info, context);
 		return;
 	}
-	if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN) {
-		former.sa_handler(signo);
+	if (former->sa_handler != SIG_DFL && former->sa_handler != SIG_IGN) {
+		former->sa_handler(signo);
 		return;
 	}
 	/* Sent by somebody: may be ignored. A fault may not: it comes again, and kills.
 	 */
-	if (info->si_code <= 0 && former.sa_handler == SIG_IGN)
+	if (info->si_code <= 0 && former->sa_handler == SIG_IGN)
 		return;
-	(void)sigaction(SIGBUS, &usual, NULL);
+	(void)sigaction(signo, &usual, NULL);
 	if (info->si_code <= 0)
-		(void)raise(SIGBUS);
+		(void)raise(signo);
 }
 
 static struct part *part_at(uint64_t address)
@@ -109,25 +111,55 @@ static void on_sigbus(int signo, siginfo_t *info, void *context)
 		part = mended ? part : NULL;
 	}
 	if (!part)
-		pass_on(signo, info, context);
+		pass_on(&former_bus, signo, info, context);
 	errno = err;
 }
 
-/* Anew where somebody has put another in its place since. */
-static sl_status install(void)
+static bool any_lost(void)
+{
+	for (size_t i = 0; i < SL_WINDOWS_MAX; i++)
+		for (int k = 0; k < PARTS; k++)
+			if (sl_atom32_load(&table[i].use) == LIVE &&
+				sl_atom32_load(&table[i].part[k].state) == LOST)
+				return true;
+	return false;
+}
+
+/* A kernel that kept addresses in memory that was taken away runs over rubbish too. */
+static void on_sigsegv(int signo, siginfo_t *info, void *context)
+{
+	if (any_lost())
+		sl_end_now(sl_status_exit_code(SL_E_LOST),
+			"sluice: the device's memory was taken from this job in the "
+			"middle of its turn\n");
+	pass_on(&former_segv, signo, info, context);
+}
+
+static int install_one(
+	int signo, void (*fn)(int, siginfo_t *, void *), struct sigaction *former)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 	struct sigaction now;
 	int bad;
 
-	action.sa_sigaction = on_sigbus;
+	action.sa_sigaction = fn;
 	(void)sigemptyset(&action.sa_mask);
-	pthread_mutex_lock(&installing);
-	bad = sigaction(SIGBUS, NULL, &now);
-	if (!bad && !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_sigbus)) {
-		former = now; /* before ours can run */
-		bad = sigaction(SIGBUS, &action, NULL);
+	bad = sigaction(signo, NULL, &now);
+	if (!bad && !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == fn)) {
+		*former = now; /* before ours can run */
+		bad = sigaction(signo, &action, NULL);
 	}
+	return bad;
+}
+
+/* Anew where somebody has put another in its place since. */
+static sl_status install(void)
+{
+	int bad;
+
+	pthread_mutex_lock(&installing);
+	bad = install_one(SIGBUS, on_sigbus, &former_bus) ||
+	      install_one(SIGSEGV, on_sigsegv, &former_segv);
 	pthread_mutex_unlock(&installing);
 	return bad ? SL_FAIL(SL_E_IO, "cannot handle SIGBUS: %s", strerror(errno))
 		   : SL_OK;
