@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sluice infer: a trained model over an input, a line a sample. */
-#include "cli.h"
+#include "daemon.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static const struct cli_option rows[] = {
 };
 static const struct cli_options infer_options = {rows, sizeof(rows) / sizeof(rows[0])};
 static const struct cli_options *const groups[] = {&infer_options, &cli_memory_options,
-	&cli_shared_options, &cli_output_options, NULL};
+	&cli_shared_options, &cli_daemon_options, &cli_output_options, NULL};
 
 const struct cli_command cli_command_infer = {
 	.name = "infer",

@@ -2,6 +2,8 @@
 /* sluice train: the main job. */
 #include "report.h"
 
+#include "daemon.h"
+
 #include <math.h>
 
 static sl_status run(struct cli_args *args)
@@ -22,7 +24,8 @@ static sl_status run(struct cli_args *args)
 }
 
 static const struct cli_options *const groups[] = {&cli_model_options,
-	&cli_memory_options, &cli_shared_options, &cli_output_options, NULL};
+	&cli_memory_options, &cli_shared_options, &cli_daemon_options,
+	&cli_output_options, NULL};
 
 const struct cli_command cli_command_train = {
 	.name = "train",

@@ -14,9 +14,6 @@
 static const struct cli_option rows[] = {
 	ROW("shared", NULL, FLAG, config.shared,
 		"take turns with other jobs: memory comes from the daemon, sluiced"),
-	ROW("socket", "PATH", TEXT, config.socket,
-		"where the daemon listens (default: $SLUICE_SOCKET, else "
-		"$XDG_RUNTIME_DIR/sluice/daemon.sock)"),
 	ROW("name", "NAME", TEXT, config.job_name, "of the job (default: the model's)"),
 	ROW("priority", "N", COUNT, priority, "a lower number goes first (default: 20)"),
 	ROW("deadline", "TIME", TEXT, deadline,
