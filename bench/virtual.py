@@ -9,6 +9,9 @@ same step (torch_rss.csv, for the models that it has). Where that holds our whol
 
 A ratio is peak FLOP per byte of the link: 20 is a CPU with its memory, 12000 a card of today. The link is half
 duplex to a host tier that holds everything. Each model's trace is recorded once; all else is planning.
+With --saved also what is saved at equal time: for each baseline's cell the least budget, on a grid of 32 between
+the least one and the unbudgeted peak, at which tensile takes no more time, and its peak beside the baseline's.
+
 Columns: EOR, extra time over a step without a budget; MSR, memory saved; bound, the larger of compute and of
 what swapping alone has to move; ratio, step time over the bound.
 """
@@ -16,6 +19,7 @@ import argparse
 import collections
 import concurrent.futures
 import csv
+import functools
 import json
 import os
 import subprocess
@@ -23,6 +27,7 @@ import sys
 import tempfile
 
 PEAK_FLOPS = 14e12
+SAVED_LEVELS = 32
 POLICIES = ["belady", "vdnn", "capuchin", "tensile"]
 MODELS = {
     "resnet50": (16, []), "unet": (2, []), "gpt2": (4, ["--data", "synthetic:256"]), "densenet121": (8, []),
@@ -107,6 +112,62 @@ def show(row):
         "  holds the whole step" if row["budget_bytes"] >= row["unbudgeted_peak_bytes"] else ""))
 
 
+@functools.lru_cache(maxsize=None)
+def at_budget(path, budget, ratio):
+    """Time and peak of what tensile's search finds by itself; None where nothing works."""
+    r = plan([path, "--budget", str(budget), "--policy", "tensile:simple=0", "--link",
+              "%d/s" % int(PEAK_FLOPS / ratio), "--duplex", "half"])
+    return (r["iter_ns"], r["peak_bytes"]) if r["feasible"] else None
+
+
+def peak_at_equal_time(path, least, row):
+    """The peak of tensile's plan for the least budget at which its iteration takes no more time than the row's; None:
+    it takes more even with the row's own peak. Budgets are a grid that all rows share; bisection may miss one."""
+    span = row["unbudgeted_peak_bytes"] - least
+    grid = [(least + span * i // SAVED_LEVELS) // 4096 * 4096 for i in range(SAVED_LEVELS + 1)]
+    grid = [b for b in grid if least <= b < row["peak_bytes"]] + [(row["peak_bytes"] + 4095) // 4096 * 4096]
+    low, high, best = 0, len(grid) - 1, None
+    while low <= high:
+        at = high if best is None else (low + high) // 2
+        found = at_budget(path, grid[at], row["flop_per_byte"])
+        if found and found[0] <= row["iter_ns"]:
+            best, high = found[1], at - 1
+        elif best is None:
+            return None
+        else:
+            low = at + 1
+    return best
+
+
+def saved_at_equal_time(pool, traces, rows):
+    """A row for each cell of each baseline: by how much tensile's peak is lower, in no more time."""
+    baselines = [r for r in rows if r["policy"] != "tensile" and r["feasible"]]
+    least = {m: plan([path, "--budget", "100%", "--policy", "belady"])["least_budget_bytes"]
+             for m, (path, _) in traces.items()}
+    peaks = pool.map(lambda r: peak_at_equal_time(traces[r["model"]][0], least[r["model"]], r), baselines)
+    # A choice: the baseline waits or recomputes, or holds more than the least there is.
+    return [{"model": r["model"], "budget_percent": r["budget_percent"], "flop_per_byte": r["flop_per_byte"],
+             "baseline": r["policy"], "baseline_peak": r["peak_bytes"], "peak": "" if peak is None else peak,
+             "saved": -1 if peak is None else r["peak_bytes"] - peak,
+             "choice": int(r["iter_ns"] > r["base_ns"] or r["peak_bytes"] > least[r["model"]])}
+            for r, peak in zip(baselines, peaks)]
+
+
+def show_saved(saved):
+    """A line a model, budget and baseline: what is saved of the baseline's peak, in percent, by FLOP a byte."""
+    ratios = sorted({r["flop_per_byte"] for r in saved})
+    print("saved of the baseline's peak at no more time, percent, by FLOP a byte:")
+    print("  %-11s %5s %-9s" % ("model", "of", "baseline") + "".join("%7d" % x for x in ratios))
+    for key in dict.fromkeys((r["model"], r["budget_percent"], r["baseline"]) for r in saved):
+        by = {r["flop_per_byte"]: r for r in saved if (r["model"], r["budget_percent"], r["baseline"]) == key}
+        cells = ["%7s" % "-" if x not in by else "%7s" % "slower" if by[x]["saved"] < 0 else
+                 "%7.1f" % (100 * by[x]["saved"] / by[x]["baseline_peak"]) for x in ratios]
+        print("  %-11s %5s %-9s" % (key[0], share(key[1]), key[2]) + "".join(cells))
+    ones = [r for r in saved if r["choice"]]
+    print("tensile saves no less in %d of %d cells, more in %d of the %d with a choice" % (
+        sum(r["saved"] >= 0 for r in saved), len(saved), sum(r["saved"] > 0 for r in ones), len(ones)))
+
+
 def summary(rows):
     """Counts by baseline, and the cells where tensile is slower or far from a bound that compute hides."""
     cells = collections.defaultdict(dict)
@@ -146,6 +207,7 @@ def main():
     p.add_argument("--budgets", default="75,50,torch,35,25")
     p.add_argument("--ratios", default="20,200,1000,3000,12000")
     p.add_argument("--csv")
+    p.add_argument("--saved", metavar="FILE", help="what is saved at equal time, as CSV")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--quiet", action="store_true", help="the summary alone")
     args = p.parse_args()
@@ -165,6 +227,13 @@ def main():
             rows.append(job.result())
             if not args.quiet:
                 show(rows[-1])
+        saved = saved_at_equal_time(pool, traces, rows) if args.saved else []
+    if args.saved:
+        show_saved(saved)
+        with open(args.saved, "w", newline="", encoding="utf-8") as f:
+            w = csv.DictWriter(f, list(saved[0]))
+            w.writeheader()
+            w.writerows(saved)
     if args.csv:
         with open(args.csv, "w", newline="") as f:
             w = csv.DictWriter(f, FIELDS)

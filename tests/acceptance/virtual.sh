@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Policies in virtual time: at half the peak near the larger of compute and what has to move, where swapping alone
 # can do it, and at half of what PyTorch's resident memory grows by (bench/torch_rss.csv); never slower than the
-# baselines, on seven models, four budgets and five links.
+# baselines, on seven models, four budgets and five links; in no more time than theirs inside less than their peaks.
 # DIR of traces of G10, if there is one: ../shared/data/traces.
 . "$(dirname "$0")/../e2e/lib.bash"
 export SLUICE=$sluice
@@ -15,7 +15,7 @@ judge()
 	if [ -z "$said" ]; then ok "$1"; else not_ok "$1: $said"; fi
 }
 
-bench/virtual.py --csv "$work/cells.csv" --quiet >"$work/out" 2>"$work/err" && ok "every cell is planned" ||
+bench/virtual.py --csv "$work/cells.csv" --saved "$work/saved.csv" --quiet >"$work/out" 2>"$work/err" && ok "every cell is planned" ||
 	not_ok "every cell is planned"
 python3 - "$work/cells.csv" <<'P'
 import csv, sys
@@ -68,6 +68,23 @@ if seen < 100:
     print("only", seen, "cells")
 P
 done
+
+sed -n '/^saved of/,/^tensile saves/p' "$work/out"
+judge "at equal time no baseline saves more" "$work/saved.csv" <<'P'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+for r in rows:
+    if int(r["saved"]) < 0:
+        print(*(r[x] for x in ("model", "budget_percent", "flop_per_byte", "baseline", "saved")), end="; ")
+if len(rows) < 300 or len({r["model"] for r in rows}) < 6:
+    print("only", len(rows), "cells")
+P
+judge "and tensile saves more wherever there is a choice" "$work/saved.csv" <<'P'
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["choice"] == "1" and int(r["saved"]) <= 0:
+        print(*(r[x] for x in ("model", "budget_percent", "flop_per_byte", "baseline", "saved")), end="; ")
+P
 
 traces=../shared/data/traces
 if [ -d "$traces" ]; then
