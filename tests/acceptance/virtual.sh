@@ -15,8 +15,8 @@ judge()
 	if [ -z "$said" ]; then ok "$1"; else not_ok "$1: $said"; fi
 }
 
-bench/virtual.py --csv "$work/cells.csv" --saved "$work/saved.csv" --quiet >"$work/out" 2>"$work/err" && ok "every cell is planned" ||
-	not_ok "every cell is planned"
+bench/virtual.py --csv "$work/cells.csv" --saved "$work/saved.csv" --quiet >"$work/out" 2>"$work/err" &&
+	ok "every cell is planned" || not_ok "every cell is planned"
 python3 - "$work/cells.csv" <<'P'
 import csv, sys
 every = list(csv.DictReader(open(sys.argv[1])))
