@@ -26,9 +26,9 @@ static int sys_punch(int fd, uint64_t offset, uint64_t bytes)
 	return r;
 }
 
-static int sys_empty(int fd)
+static int sys_cut(int fd, uint64_t bytes)
 {
-	return sl_fs_injected() ? -1 : ftruncate(fd, 0);
+	return sl_fs_injected() ? -1 : ftruncate(fd, (off_t)bytes);
 }
 
 sl_status sl_shared_create(uint64_t bytes, const char *name, int *out_fd)
@@ -65,12 +65,17 @@ sl_status sl_shared_scrub(int fd, uint64_t offset, uint64_t bytes)
 	return SL_OK;
 }
 
-sl_status sl_shared_revoke(int fd)
+sl_status sl_shared_trim(int fd, uint64_t bytes)
 {
-	if (sys_empty(fd))
+	if (bytes > (uint64_t)INT64_MAX || sys_cut(fd, bytes))
 		return SL_FAIL(
 			SL_E_IO, "cannot take shared memory away: %s", strerror(errno));
 	return SL_OK;
+}
+
+sl_status sl_shared_revoke(int fd)
+{
+	return sl_shared_trim(fd, 0);
 }
 
 sl_status sl_shared_identity(int fd, struct sl_memfd_info *out)

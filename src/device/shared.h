@@ -26,6 +26,8 @@ SL_NODISCARD sl_status sl_shared_create(uint64_t bytes, const char *name, int *o
 SL_NODISCARD sl_status sl_shared_scrub(int fd, uint64_t offset, uint64_t bytes);
 /* All of it goes for ever; a process that touches it then gets SIGBUS. */
 SL_NODISCARD sl_status sl_shared_revoke(int fd);
+/* Whole pages from `bytes` on go for ever, as by revoking; nobody may use them. */
+SL_NODISCARD sl_status sl_shared_trim(int fd, uint64_t bytes);
 /*
  * What it is, for a peer that brings back what it was given. SL_E_INVALID unless it was
  * made by sl_shared_create, here or elsewhere.

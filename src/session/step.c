@@ -119,19 +119,8 @@ static sl_status await_samples(struct sl_session *s)
 	return SL_OK;
 }
 
-static sl_status in_turn(struct sl_session *s, const struct sl_run *run)
-{
-	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
-	SL_TRY(sl_machine_renew(&s->machine));
-	SL_TRY(sl_machine_step(&s->machine, run));
-	s->machine.waits_next = s->machine.gate != NULL && s->io.given == NULL &&
-				sl_prefetch_is_busy(s->prefetch);
-	return sl_machine_leave(&s->machine);
-}
-
 sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 {
-	sl_status st;
 	struct sl_run run = {
 		.seed = s->config.seed,
 		.step = (uint64_t)s->step,
@@ -145,11 +134,12 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	s->io.loss = s->io.correct = 0;
 	SL_TRY(await_samples(s));
 	SL_TRY(sl_machine_enter(&s->machine));
-	st = in_turn(s, &run);
-	/* Whatever failed, failed on memory that was no longer there. */
-	if (st != SL_OK)
-		SL_TRY(sl_machine_look(&s->machine));
-	return st;
+	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
+	SL_TRY(sl_machine_renew(&s->machine));
+	SL_TRY(sl_machine_step(&s->machine, &run));
+	s->machine.waits_next = s->machine.gate != NULL && s->io.given == NULL &&
+				sl_prefetch_is_busy(s->prefetch);
+	return sl_machine_leave(&s->machine);
 }
 
 void sl_session_note(const struct sl_session *s, const char *fmt, ...)

@@ -19,8 +19,6 @@
 
 #define ROUNDS 4
 #define SPREADS 12
-#define QUICK_SPREADS 4 /* the first one repeats the point */
-#define QUICK_SPREAD_OPS 3200u /* a first plan stays quick: ops x rounds */
 #define PLACE_WORK 3 /* of finding addresses, in choices */
 #define USUAL_POINT .redo_cap = 0.01, .slack = 0.1, .cross = 1, .rounds = ROUNDS
 
@@ -249,8 +247,7 @@ static bool weigh(struct sl_tensile *s, const uint64_t *late_ns)
  * comes and goes in the backward half. Copies that make others wait get dearer, so that
  * gaps are used whose copies come at other times. Every other round or so overshoots;
  * the best weights count. */
-static sl_status spread(
-	struct sl_tensile *s, const struct sl_tensile_point *at, int rounds)
+static sl_status spread(struct sl_tensile *s, const struct sl_tensile_point *at)
 {
 	size_t n = (size_t)s->g.n + 1;
 	uint64_t *late_ns = sl_calloc(n, sizeof(*late_ns));
@@ -262,7 +259,7 @@ static sl_status spread(
 	on_time.late = 0;
 	if (late)
 		memcpy(best, s->weight, n * sizeof(*best));
-	for (int i = 0; i < rounds && late && s->point_ns > s->total_ns; i++) {
+	for (int i = 0; i < SPREADS && late && s->point_ns > s->total_ns; i++) {
 		uint64_t ns;
 
 		s->fitted = s->limit;
@@ -297,7 +294,7 @@ sl_status sl_tensile_search(struct sl_tensile *s, struct sl_tensile_point *at)
 	SL_TRY(scan_limits(s, at));
 	SCAN(slack, 0, 0.5);
 	SL_TRY(scan_near(s, at, &at->redo_cap));
-	return spread(s, at, SPREADS);
+	return spread(s, at);
 }
 
 /* Between 0 and 1; the same numbers in every search. */
@@ -361,26 +358,16 @@ sl_status sl_tensile_wander(struct sl_tensile *s, struct sl_tensile_point *at, i
 }
 
 /* Two points that are seldom far off: mostly swapping, and mostly redoing if that one
- * costs time. If both do, the better one is spread a little. */
+ * costs time. */
 sl_status sl_tensile_search_quickly(struct sl_tensile *s)
 {
-	static const double prices[] = {0.5, 1e-3};
-	struct sl_tensile_point at = {USUAL_POINT}, best = at;
-	uint64_t enough = s->total_ns + s->total_ns / 100;
-	uint32_t rounds = QUICK_SPREAD_OPS / (s->g.t->n_ops + 1);
+	struct sl_tensile_point at = {USUAL_POINT, .link_price = 0.5};
+	uint64_t ns;
 
 	s->hasty = true;
-	for (size_t i = 0; i < 2 && s->point_ns > enough; i++) {
-		uint64_t ns;
-
-		at.link_price = prices[i];
-		SL_TRY(sl_tensile_attempt(s, &at, &ns));
-		if (ns >= s->point_ns)
-			continue;
-		s->point_ns = ns;
-		best = at;
-	}
-	if (s->point_ns == UINT64_MAX || s->point_ns <= enough)
+	SL_TRY(sl_tensile_attempt(s, &at, &ns));
+	if (ns <= s->total_ns + s->total_ns / 100)
 		return SL_OK;
-	return spread(s, &best, rounds < QUICK_SPREADS ? (int)rounds : QUICK_SPREADS);
+	at.link_price = 1e-3;
+	return sl_tensile_attempt(s, &at, &ns);
 }

@@ -205,7 +205,7 @@ sl_status sl_client_admit(struct sl_client *c, struct sl_client_room *out)
 
 sl_status sl_client_ready(struct sl_client *c)
 {
-	const struct sl_msg m = {.number = SL_MSG_READY};
+	struct sl_msg m = sl_client_ready_msg(c);
 
 	if (sl_client_lost(c))
 		return sl_client_fail_lost(c);
@@ -230,8 +230,8 @@ sl_status sl_client_enter(struct sl_client *c)
 {
 	sl_ns begin;
 
-	if (SL_LIKELY(
-		    sl_atom32_load(&c->flags) == 0 && !c->idle && sl_turn_try(c->page))) {
+	if (SL_LIKELY(sl_atom32_load(&c->flags) == 0 && !c->idle && !c->fresh_lane &&
+		      sl_turn_try(c->page))) {
 		sl_turn_begin(c->page, sl_clock_now());
 		return SL_OK;
 	}
@@ -240,6 +240,9 @@ sl_status sl_client_enter(struct sl_client *c)
 		awake(c);
 	SL_TRY(sl_client_wait_turn(c, true));
 	sl_turn_begin(c->page, sl_clock_now());
+	if (c->fresh_lane)
+		SL_TRY(sl_window_populate_lane(c->window));
+	c->fresh_lane = false;
 	c->stats.waited_ns += sl_clock_now() - begin;
 	return SL_OK;
 }

@@ -60,6 +60,8 @@ struct sl_client {
 	uint32_t job; /* 0 with no token: not enlisted */
 	uint64_t token_high, token_low;
 	int fd_page, fd_p, fd_lane;
+	bool fresh_lane; /* its pages come with the first turn: until then they may be
+			    another user's */
 	bool enlisted, filled, idle; /* filled, idle: written by the session alone */
 	struct sl_turn_page *page;
 
@@ -68,6 +70,8 @@ struct sl_client {
 	struct sl_window *window;
 	uint64_t p_bytes, e_bytes;
 	bool mapped, will_yield, ended;
+	bool stale; /* not mapped: its lane was replaced meanwhile; LANE is on its way */
+	bool restore; /* P is to be filled from where it was parked once it is mapped */
 	int fd_park; /* -1: not parked in a file */
 	uint8_t *park; /* NULL: not parked in memory */
 	sl_ns explain_at, waits_from;
@@ -81,6 +85,9 @@ void sl_client_say(struct sl_client *c, const struct sl_msg *m);
 /* Under the lock: for at most ns, or until something changed. */
 void sl_client_wait_locked(struct sl_client *c, sl_ns ns);
 sl_status sl_client_fail_lost(struct sl_client *c);
+/* READY for the lane's memory that the client has; under the lock or on the session's
+ * thread. */
+struct sl_msg sl_client_ready_msg(const struct sl_client *c);
 
 /* dial.c */
 SL_NODISCARD sl_status sl_client_shake(struct sl_client *c, struct sl_link **out);

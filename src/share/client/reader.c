@@ -288,7 +288,7 @@ static sl_status attach(struct sl_client *c, struct sl_link *l)
 /* One try. */
 static bool come_back(struct sl_client *c)
 {
-	const struct sl_msg ready = {.number = SL_MSG_READY};
+	struct sl_msg ready;
 	struct sl_link *l = NULL;
 	sl_status st;
 
@@ -299,6 +299,7 @@ static bool come_back(struct sl_client *c)
 	if (st != SL_OK)
 		c->link = NULL;
 	c->reattached += st == SL_OK;
+	ready = sl_client_ready_msg(c);
 	if (c->filled && (c->fd_p >= 0 || c->fd_lane >= 0))
 		sl_client_say_locked(c, &ready);
 	pthread_mutex_unlock(&c->lock);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/memfd.h"
 
 #define PIECE ((uint64_t)8 << 20)
 
@@ -32,7 +33,7 @@ void sl_client_give_room(struct sl_client *c)
 	drop_fd(&c->fd_p);
 	drop_fd(&c->fd_lane);
 	pthread_mutex_unlock(&c->lock);
-	c->mapped = false;
+	c->mapped = c->stale = c->restore = false;
 	forget_park(c);
 }
 
@@ -140,13 +141,47 @@ static sl_status map(struct sl_client *c)
 	if (c->window == NULL)
 		SL_TRY(sl_window_create(c->p_bytes + c->e_bytes, &c->window));
 	SL_TRY(sl_window_map(c->window, c->fd_p, c->p_bytes, c->fd_lane, c->e_bytes));
-	return sl_window_populate(c->window);
+	return sl_window_populate_p(c->window);
+}
+
+struct sl_msg sl_client_ready_msg(const struct sl_client *c)
+{
+	struct sl_msg m = {.number = SL_MSG_READY};
+	struct sl_memfd_info info;
+
+	if (c->fd_lane >= 0 && sl_memfd_check(c->fd_lane, 0, 0, &info) == SL_OK)
+		m.u.ready.memory = (uint32_t)info.inode;
+	return m;
+}
+
+/* Memory that is gone already was replaced by other, which the daemon is about to send;
+ * if it was taken away instead, it says that. */
+static sl_status settle(struct sl_client *c)
+{
+	struct sl_msg m;
+	sl_status st;
+
+	/* P, where it is mapped, stays. */
+	st = c->mapped ? sl_window_map_lane(c->window, c->fd_lane, c->e_bytes) : map(c);
+	c->fresh_lane = true;
+	c->mapped = st == SL_OK;
+	c->stale = st == SL_E_LOST && !sl_client_lost(c);
+	if (c->stale)
+		return SL_OK;
+	SL_TRY(st);
+	if (!c->restore)
+		return SL_OK;
+	SL_TRY(copy_in(c, sl_window_base(c->window)));
+	forget_park(c);
+	c->restore = false;
+	m = sl_client_ready_msg(c);
+	sl_client_say(c, &m);
+	return SL_OK;
 }
 
 static sl_status move_in(struct sl_client *c, const struct sl_client_mail *mail)
 {
 	const struct sl_msg_admitted *g = &mail->grant;
-	const struct sl_msg m = {.number = SL_MSG_READY};
 
 	pthread_mutex_lock(&c->lock);
 	drop_fd(&c->fd_p);
@@ -160,37 +195,33 @@ static sl_status move_in(struct sl_client *c, const struct sl_client_mail *mail)
 	c->stats.row = g->row;
 	c->stats.lane = g->lane;
 	sl_atom32_store(&c->channel_ppm, g->channel_ppm);
-	SL_TRY(map(c));
-	c->mapped = true;
 	/* What was never filled is filled now, whatever became of the first grant. */
-	if (g->restore == 0 || !c->filled)
-		return SL_OK;
-	SL_TRY(copy_in(c, sl_window_base(c->window)));
-	forget_park(c);
-	sl_client_say(c, &m);
-	return SL_OK;
+	c->restore = g->restore != 0 && c->filled;
+	c->mapped = false;
+	return settle(c);
 }
 
 static sl_status change_lane(struct sl_client *c, const struct sl_client_mail *mail)
 {
-	const struct sl_msg m = {.number = SL_MSG_READY};
+	struct sl_msg m;
+	bool has = c->mapped || c->stale;
 
-	if (!c->mapped || mail->other.lane_bytes < c->e_bytes) {
+	if (!has || mail->other.lane_bytes < c->e_bytes) {
 		sl_fs_close(mail->fd_other);
-		return c->mapped ? SL_FAIL(SL_E_LOST,
-					   "a lane of %llu bytes where %llu are needed",
-					   (unsigned long long)mail->other.lane_bytes,
-					   (unsigned long long)c->e_bytes)
-				 : SL_OK;
+		return has ? SL_FAIL(SL_E_LOST,
+				     "a lane of %llu bytes where %llu are needed",
+				     (unsigned long long)mail->other.lane_bytes,
+				     (unsigned long long)c->e_bytes)
+			   : SL_OK;
 	}
 	pthread_mutex_lock(&c->lock);
 	drop_fd(&c->fd_lane);
 	c->fd_lane = mail->fd_other;
 	pthread_mutex_unlock(&c->lock);
 	c->stats.lane = mail->other.lane;
-	SL_TRY(sl_window_map_lane(c->window, c->fd_lane, c->e_bytes));
-	SL_TRY(sl_window_populate(c->window));
-	if (c->filled)
+	SL_TRY(settle(c));
+	m = sl_client_ready_msg(c);
+	if (c->filled && c->mapped)
 		sl_client_say(c, &m);
 	return SL_OK;
 }

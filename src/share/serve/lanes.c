@@ -8,8 +8,8 @@
  *    others left there is emptied before the turn is given.
  * 3. Memory is emptied a chunk a round, so that nobody waits for the loop; what is not
  *    empty yet is not given out again (carry.c).
- * 4. It grows by new memory, while none of its jobs has the turn; it shrinks by nothing
- *    but emptying.
+ * 4. It grows by new memory and shrinks where it is, while none of its jobs has the
+ *    turn: what is granted of the device is never less than what is there.
  */
 #include "share/serve/serve_int.h"
 
@@ -103,10 +103,21 @@ static bool is_scrubbed(const struct sl_serve *s, int fd)
 	return false;
 }
 
+/* The turn comes back to the user whose memory is being emptied: not under its job. */
+static void keep_own(struct sl_serve *s, uint32_t lane, uid_t user)
+{
+	const struct sl_srv_mem *m = sl_srv_mem_find(s, lane, user);
+
+	for (size_t i = 0; m && m->fd >= 0 && i < s->n_scrubs; i++)
+		if (s->scrubs[i].fd == m->fd)
+			drop_scrub(s, i--);
+}
+
 bool sl_srv_lane_clean(struct sl_serve *s, uint32_t lane, uid_t user)
 {
 	bool clean = true;
 
+	keep_own(s, lane, user);
 	for (size_t i = 0; i < s->n_mems; i++) {
 		struct sl_srv_mem *m = &s->mems[i];
 		struct sl_srv_scrub x = {
@@ -186,6 +197,21 @@ static void forget(struct sl_serve *s, struct sl_srv_mem *m)
 	sl_srv_record_mem(s, m);
 }
 
+/* Those that it was larger for are gone: no job that is left maps what goes. */
+static void trim(struct sl_serve *s, struct sl_srv_mem *m, uint64_t need)
+{
+	if (m->fd < 0 || m->bytes <= need || sl_shared_trim(m->fd, need) != SL_OK)
+		return;
+	for (size_t i = 0; i < s->n_scrubs; i++)
+		if (s->scrubs[i].fd == m->fd && s->scrubs[i].bytes > need) {
+			s->scrubs[i].bytes = need;
+			if (s->scrubs[i].at > need)
+				s->scrubs[i].at = need;
+		}
+	m->bytes = need;
+	sl_srv_record_mem(s, m);
+}
+
 void sl_srv_mems(struct sl_serve *s)
 {
 	add_missing(s);
@@ -195,6 +221,8 @@ void sl_srv_mems(struct sl_serve *s)
 		bool busy;
 		uint64_t need = need_of(s, m, &members, &busy);
 
+		if (members > 0 && !m->known && !busy)
+			trim(s, m, need);
 		if (members > 0 && (m->known || m->bytes >= need))
 			continue;
 		if (members > 0)

@@ -68,7 +68,13 @@ static sl_status do_register(struct call *c)
 
 static sl_status do_ready(struct call *c)
 {
+	const struct sl_srv_mem *m = sl_srv_mem_find(c->s, c->j->lane, c->j->user);
+	uint32_t memory = c->m->u.ready.memory;
+
 	if (!c->j->told || c->j->tell != SL_SRV_TELL_NOTHING)
+		return SL_OK;
+	/* Of memory that was replaced since: it will say so again. */
+	if (memory != 0 && m && m->fd >= 0 && memory != (uint32_t)m->inode)
 		return SL_OK;
 	c->j->ready = true;
 	c->j->parked = false;

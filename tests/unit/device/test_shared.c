@@ -81,6 +81,10 @@ static void revoked_memory_stays_revoked(void **state)
 	(void)state;
 	sl_assert_ok(sl_shared_create(4 * PAGE, "test", &fd));
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
+	sl_assert_ok(sl_shared_trim(fd, 3 * PAGE));
+	sl_assert_ok(sl_shared_identity(fd, &info));
+	assert_int_equal(info.bytes, 3 * PAGE);
+	assert_int_equal(info.held_bytes, PAGE);
 	sl_assert_ok(sl_shared_revoke(fd));
 	sl_assert_ok(sl_shared_identity(fd, &info));
 	assert_int_equal(info.bytes, 0);
