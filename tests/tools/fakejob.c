@@ -34,7 +34,9 @@ struct fake {
 	uint64_t p, e, small_e, turns, turn_us, priority, seed, hang_at, idle_every, tell;
 	struct sl_client *client;
 	uint8_t *base;
-	uint64_t got_e, foreign, torn;
+	uint64_t got_e, foreign, torn, torn_p;
+	uint64_t torn_turn, torn_value; /* the last one in the lane */
+	sl_ns torn_at;
 	uint64_t *alone; /* what the words of P must be */
 };
 
@@ -124,8 +126,14 @@ static void work(struct fake *f, uint64_t turn, sl_ns until)
 	while (sl_clock_now() < until ||
 		(turn + 1 == f->hang_at && !sl_client_lost(f->client)))
 		;
-	for (uint64_t i = 0; i < f->got_e / PAGE; i++)
-		f->torn += *word(lane, i) != mark + i;
+	for (uint64_t i = 0; i < f->got_e / PAGE; i++) {
+		if (*word(lane, i) == mark + i)
+			continue;
+		f->torn++;
+		f->torn_turn = turn + 1;
+		f->torn_value = *word(lane, i);
+		f->torn_at = sl_clock_now();
+	}
 }
 
 static sl_status turn(struct fake *f, uint64_t i)
@@ -179,7 +187,7 @@ static sl_status live(struct fake *f)
 	/* A turn, so that P is there and nobody's but ours. */
 	SL_TRY(sl_client_enter(f->client));
 	for (uint64_t i = 0; i < f->p / PAGE; i++)
-		f->torn += *word(f->base, i) != f->alone[i];
+		f->torn_p += *word(f->base, i) != f->alone[i];
 	return SL_OK;
 }
 
@@ -211,12 +219,18 @@ int main(int argc, char **argv)
 	(void)printf(
 		"{\"status\":\"%s\",\"error\":\"%s\",\"turns\":%llu,\"switches\":%llu,"
 		"\"parked\":%llu,\"reattached\":%llu,\"row\":%u,\"waited_ns\":%lld,"
-		"\"used_ns\":%lld,\"foreign\":%llu,\"torn\":%llu}\n",
+		"\"used_ns\":%lld,\"foreign\":%llu,\"torn\":%llu,\"torn_p\":%llu,"
+		"\"torn_turn\":%llu,\"torn_value\":\"%llx\",\"torn_at\":%lld,\"pid\":%d}"
+		"\n",
 		sl_status_name(st), st == SL_OK ? "" : sl_last_error(),
 		(unsigned long long)stats.turns, (unsigned long long)stats.switches,
 		(unsigned long long)stats.parked, (unsigned long long)stats.reattached,
 		stats.row, (long long)stats.waited_ns, (long long)stats.used_ns,
-		(unsigned long long)f.foreign, (unsigned long long)f.torn);
+		(unsigned long long)f.foreign, (unsigned long long)f.torn,
+		(unsigned long long)f.torn_p, (unsigned long long)f.torn_turn,
+		(unsigned long long)f.torn_value, (long long)f.torn_at, (int)getpid());
 	sl_free(f.alone);
-	return st != SL_OK ? sl_status_exit_code(st) : f.foreign || f.torn ? 1 : 0;
+	return st != SL_OK			 ? sl_status_exit_code(st)
+	       : f.foreign || f.torn || f.torn_p ? 1
+						 : 0;
 }
