@@ -56,6 +56,7 @@ struct cli_args {
 	/* ask */
 	int64_t count, clients, context, vocab;
 	double rate, within_s;
+	const char *within;
 };
 
 /* REAL and SIZE0 take zero, POSITIVE and SIZE do not: there zero would mean a default. */
@@ -119,6 +120,8 @@ SL_NODISCARD sl_status cli_parse(
 SL_NODISCARD sl_status cli_settle(struct cli_args *args);
 /* Of cli_shared_options. */
 SL_NODISCARD sl_status cli_settle_shared(struct cli_args *args);
+/* "90s", as seconds into *to; nothing for NULL. SL_E_USAGE names the option. */
+SL_NODISCARD sl_status cli_time_store(const char *option, const char *text, double *to);
 void cli_help(const struct cli_command *c, FILE *out);
 void cli_help_all(FILE *out);
 /* The whole manual as a roff page, and a bash completion script, from the same tables. */

@@ -282,6 +282,7 @@ static sl_status run(struct cli_args *args)
 	int64_t clients = args->clients > 0 ? args->clients : 1;
 	sl_status st;
 
+	SL_TRY(cli_time_store("--within", args->within, &args->within_s));
 	if (args->input == NULL)
 		return SL_FAIL(SL_E_USAGE,
 			"ask needs --input SPEC, such as idx:DIR or synthetic:3x32x32");
@@ -311,8 +312,8 @@ static const struct cli_option rows[] = {
 	{"rate", "X", CLI_POSITIVE, offsetof(struct cli_args, rate),
 		"requests a second, at random moments; times count from the moment a "
 		"request was due"},
-	{"within", "S", CLI_POSITIVE, offsetof(struct cli_args, within_s),
-		"objective of the latency in seconds (default: the service's)"},
+	{"within", "TIME", CLI_TEXT, offsetof(struct cli_args, within),
+		"objective of the latency, such as 50ms (default: the service's)"},
 	{"context", "T", CLI_COUNT, offsetof(struct cli_args, context),
 		"tokens of a sample, as the service has"},
 	{"vocab", "N", CLI_COUNT, offsetof(struct cli_args, vocab),
@@ -330,7 +331,7 @@ const struct cli_command cli_command_ask = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "sends samples to a service that runs under the daemon",
-	.examples = "  sluice infer lenet5 --serve digits --within 0.05 --resume "
+	.examples = "  sluice infer lenet5 --serve digits --within 50ms --resume "
 		    "lenet5.safetensors &\n"
 		    "  sluice ask digits --input idx:/usr/share/datasets/fashion-mnist "
 		    "--count 10\n"

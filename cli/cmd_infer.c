@@ -82,21 +82,85 @@ out:
 	return st;
 }
 
+static sl_status report(const struct cli_args *args, const struct sl_serve_report *r)
+{
+	struct cli_line line;
+	struct sl_json *j;
+
+	if (!args->json) {
+		printf("%llu requests, %llu refused, %llu late, %llu batches; the "
+		       "longest "
+		       "took %.2f ms\n",
+			(unsigned long long)r->requests, (unsigned long long)r->refused,
+			(unsigned long long)r->late, (unsigned long long)r->batches,
+			r->longest_ms);
+		return SL_OK;
+	}
+	j = cli_schema_line(&line, "summary");
+	sl_json_u64(j, "requests", r->requests);
+	sl_json_u64(j, "refused", r->refused);
+	sl_json_u64(j, "late", r->late);
+	sl_json_u64(j, "batches", r->batches);
+	sl_json_f64(j, "longest_ms", r->longest_ms);
+	return cli_line_end(&line);
+}
+
+/* Until a signal or `sluice cancel`. */
+static sl_status serve(struct cli_args *args)
+{
+	struct cli_progress progress;
+	struct sl_session_events events;
+	struct sl_serve_report r = {0};
+	struct sl_session *s = NULL;
+	sl_status st;
+
+	cli_progress_init(&progress, args);
+	events = cli_progress_events(&progress);
+	SL_TRY_OUT(sl_session_open(&args->config, &s));
+	SL_TRY_OUT(sl_session_prepare(s, &events));
+	cli_progress_end(&progress);
+	if (!args->json && !args->quiet)
+		fprintf(stderr, "serving %s; `sluice ask %s --input ...` asks it\n",
+			args->config.model, args->config.serve);
+	SL_TRY_OUT(sl_session_serve(s, &r));
+	SL_TRY_OUT(report(args, &r));
+out:
+	sl_session_close(s);
+	return st;
+}
+
+static sl_status settle_service(struct cli_args *args)
+{
+	struct sl_session_config *c = &args->config;
+
+	if (c->serve == NULL && args->within != NULL)
+		return SL_FAIL(SL_E_USAGE, "--within is for a service: --serve NAME");
+	if (c->serve != NULL && (args->input != NULL || c->job_name != NULL))
+		return SL_FAIL(SL_E_USAGE,
+			"a service has its name from --serve and its samples from those "
+			"who ask: leave --name and --input out");
+	c->shared = c->shared || c->serve != NULL;
+	return cli_time_store("--within", args->within, &c->within_s);
+}
+
 static sl_status run(struct cli_args *args)
 {
 	char *spec;
 	sl_status st;
 
+	SL_TRY(settle_service(args));
 	SL_TRY(cli_settle_shared(args));
+	args->config.model = args->operands[0];
+	args->config.infer_only = true;
+	args->config.valid_ratio = -1; /* all of a text, not its held-out tenth */
+	if (args->config.serve != NULL)
+		return serve(args);
 	if (args->input == NULL)
 		return SL_FAIL(SL_E_USAGE, "infer needs --input FILE");
 	spec = spec_of(args->input);
 	if (spec == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the input's name");
-	args->config.model = args->operands[0];
 	args->config.data = spec;
-	args->config.infer_only = true;
-	args->config.valid_ratio = -1; /* all of a text, not its held-out tenth */
 	st = infer(args);
 	sl_free(spec);
 	return st;
@@ -106,6 +170,11 @@ static const struct cli_option rows[] = {
 	{"input", "FILE", CLI_TEXT, offsetof(struct cli_args, input),
 		"samples: .npy, .csv, a text, or a folder in IDX format (its test "
 		"images)"},
+	{"serve", "NAME", CLI_TEXT, offsetof(struct cli_args, config.serve),
+		"instead of an input: answer `sluice ask NAME` as a job of the daemon"},
+	{"within", "TIME", CLI_TEXT, offsetof(struct cli_args, within),
+		"objective of a request's latency, such as 50ms: batches are gathered "
+		"within it (default: 100ms)"},
 	{"resume", "FILE", CLI_TEXT, offsetof(struct cli_args, config.resume_path),
 		"weights (safetensors; default: fresh ones by seed)"},
 	{"batch", "N", CLI_COUNT, offsetof(struct cli_args, config.batch),
@@ -128,7 +197,10 @@ const struct cli_command cli_command_infer = {
 	.examples = "  sluice infer lenet5 --input /usr/share/datasets/fashion-mnist "
 		    "--resume lenet5.safetensors\n"
 		    "  sluice infer gpt2:layers=4,width=256 --input letter.txt --resume "
-		    "gpt.safetensors --budget 32MiB\n",
+		    "gpt.safetensors --budget 32MiB\n"
+		    "  sluice infer lenet5 --serve digits --within 50ms --resume "
+		    "lenet5.safetensors\n",
 	.groups = groups,
+	.ends_softly = true,
 	.run = run,
 };

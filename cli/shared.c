@@ -26,7 +26,7 @@ static const struct cli_option rows[] = {
 };
 const struct cli_options cli_shared_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
-static sl_status store_time(const char *option, const char *text, double *to)
+sl_status cli_time_store(const char *option, const char *text, double *to)
 {
 	sl_ns ns;
 
@@ -74,8 +74,8 @@ sl_status cli_settle_shared(struct cli_args *args)
 				     "and --daemon-timeout are for jobs with --shared")
 			   : SL_OK;
 	c->priority = (int32_t)args->priority;
-	SL_TRY(store_time("--deadline", args->deadline, &c->deadline_s));
-	SL_TRY(store_time(
+	SL_TRY(cli_time_store("--deadline", args->deadline, &c->deadline_s));
+	SL_TRY(cli_time_store(
 		"--daemon-timeout", args->daemon_timeout, &c->daemon_timeout_s));
 	return store_slowdown(args->allow_slowdown, &c->allow_slowdown);
 }

@@ -102,7 +102,8 @@ uint64_t sl_machine_replans(const struct sl_machine *m);
 /* Makes an instance's plan the engine's. In a turn, but for the first one. */
 SL_NODISCARD sl_status sl_machine_adopt(
 	struct sl_machine *m, const struct sl_instance *x);
-/* Waits for the turn and gives it away, if there is a gate (turn.c). */
+/* Waits for the turn (in a turn: nothing) and gives it away, if there is a gate (turn.c).
+ */
 SL_NODISCARD sl_status sl_machine_enter(struct sl_machine *m);
 SL_NODISCARD sl_status sl_machine_leave(struct sl_machine *m);
 /* Before long work outside of turns. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "session/session_int.h"
 #include "share/batch.h"
 
 #define LOOK_NS ((sl_ns)100 * 1000000) /* how often stop is looked at */
@@ -216,18 +217,17 @@ static sl_status rest(struct sl_service *v)
 	return st;
 }
 
-/* The requests of the next batch, in v->taken; none: the end was asked for. Under the
- * lock. */
-static sl_status next_batch(struct sl_service *v, size_t *out)
+/* Waits until it is time for a batch; false: the end was asked for. Under the lock. */
+static sl_status await_batch(struct sl_service *v, bool *out)
 {
 	sl_ns now, start;
 
-	*out = 0;
+	*out = false;
 	while (!stopped(v)) {
 		now = sl_clock_now();
 		start = sl_batcher_start(&v->batcher, now);
 		if (start >= 0 && start <= now) {
-			*out = sl_batcher_take(&v->batcher, v->taken);
+			*out = true;
 			return SL_OK;
 		}
 		if (start < 0) {
@@ -238,6 +238,22 @@ static sl_status next_batch(struct sl_service *v, size_t *out)
 			wait_until(v, start < now + LOOK_NS ? start : now + LOOK_NS);
 	}
 	return SL_OK;
+}
+
+/* Who comes while the turn is waited for is in the batch, too. Slots that were taken are
+ * this thread's until they are free. */
+static size_t gather(struct sl_service *v)
+{
+	size_t n;
+
+	(void)pthread_mutex_lock(&v->lock);
+	n = sl_batcher_take(&v->batcher, v->taken);
+	v->stats.batches++;
+	for (size_t i = 0; i < n; i++)
+		memcpy(v->x + i * v->info.sample_bytes, v->slots[v->taken[i].id].sample,
+			v->info.sample_bytes);
+	(void)pthread_mutex_unlock(&v->lock);
+	return n;
 }
 
 static void answer_all(struct sl_service *v, size_t n, sl_ns began, sl_ns ended)
@@ -263,30 +279,35 @@ static void answer_all(struct sl_service *v, size_t n, sl_ns began, sl_ns ended)
 	}
 }
 
+static sl_status run_batch(struct sl_service *v)
+{
+	sl_ns asked = sl_clock_now(), began, ended;
+	size_t n;
+
+	SL_TRY(sl_machine_enter(&v->session->machine));
+	began = sl_clock_now();
+	n = gather(v);
+	SL_TRY(sl_session_predict(v->session, v->x, (int64_t)n, v->out));
+	ended = sl_clock_now();
+	answer_all(v, n, began, ended);
+	(void)pthread_mutex_lock(&v->lock);
+	sl_batcher_measured(&v->batcher, ended - asked, began - asked);
+	(void)pthread_mutex_unlock(&v->lock);
+	return SL_OK;
+}
+
 sl_status sl_service_run(struct sl_service *v)
 {
 	for (;;) {
-		sl_ns began, ended;
 		sl_status st;
-		size_t n;
+		bool any;
 
 		(void)pthread_mutex_lock(&v->lock);
-		st = next_batch(v, &n);
-		v->stats.batches += n > 0;
+		st = await_batch(v, &any);
 		(void)pthread_mutex_unlock(&v->lock);
-		if (st != SL_OK || n == 0)
+		if (st != SL_OK || !any)
 			return st;
-		/* Slots that were taken are this thread's until they are free. */
-		for (size_t i = 0; i < n; i++)
-			memcpy(v->x + i * v->info.sample_bytes,
-				v->slots[v->taken[i].id].sample, v->info.sample_bytes);
-		began = sl_clock_now();
-		SL_TRY(sl_session_predict(v->session, v->x, (int64_t)n, v->out));
-		ended = sl_clock_now();
-		answer_all(v, n, began, ended);
-		(void)pthread_mutex_lock(&v->lock);
-		sl_batcher_measured(&v->batcher, ended - began);
-		(void)pthread_mutex_unlock(&v->lock);
+		SL_TRY(run_batch(v));
 	}
 }
 

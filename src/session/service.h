@@ -19,8 +19,7 @@ struct sl_service;
 struct sl_service_answer {
 	uint64_t id;
 	sl_status status;
-	sl_ns waited_ns, ran_ns; /* until the batch began; its run, the wait for the turn
-				    included */
+	sl_ns waited_ns, ran_ns; /* until the batch began, and its run */
 	uint32_t batch; /* requests that ran together */
 	const float *outputs; /* NULL after a failure */
 	size_t count;

@@ -20,7 +20,7 @@ sl_status sl_machine_enter(struct sl_machine *m)
 {
 	sl_ns begin;
 
-	if (m->gate == NULL)
+	if (m->gate == NULL || m->in_turn)
 		return SL_OK;
 	begin = sl_clock_now();
 	SL_TRY(m->gate->enter(m->gate->ctx));

@@ -38,13 +38,14 @@ sl_status sl_batcher_add(struct sl_batcher *b, const struct sl_batch_request *r)
 
 sl_ns sl_batcher_start(const struct sl_batcher *b, sl_ns now_ns)
 {
+	const struct sl_batch_request *first = b->queue;
 	sl_ns latest;
 
 	if (b->n == 0)
 		return -1;
-	if (b->n >= b->most)
+	if (b->n >= b->most || !b->contended)
 		return now_ns;
-	latest = b->queue[0].due_ns - b->run_ns;
+	latest = first->due_ns - (first->due_ns - first->at_ns) / 10 - b->run_ns;
 	return latest > now_ns ? latest : now_ns;
 }
 
@@ -61,7 +62,8 @@ size_t sl_batcher_take(struct sl_batcher *b, struct sl_batch_request *out)
 }
 
 /* Up at once, down by an eighth: an objective is missed by hoping, not by caution. */
-void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns)
+void sl_batcher_measured(struct sl_batcher *b, sl_ns run_ns, sl_ns wait_ns)
 {
+	b->contended = wait_ns > run_ns / 8;
 	b->run_ns = run_ns >= b->run_ns ? run_ns : b->run_ns - (b->run_ns - run_ns) / 8;
 }

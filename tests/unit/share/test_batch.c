@@ -11,18 +11,32 @@ static void add(struct sl_batcher *b, uint64_t id, sl_ns at, sl_ns due)
 		b, &(struct sl_batch_request){.id = id, .at_ns = at, .due_ns = due}));
 }
 
-static void a_lone_request_waits_until_its_objective_is_near(void **state)
+static void where_others_want_the_device_a_lone_request_waits_for_company(void **state)
 {
 	struct sl_batcher b;
 
 	(void)state;
-	sl_batcher_init(&b, 4, 30);
+	sl_batcher_init(&b, 4, 0);
+	sl_batcher_measured(&b, 30, 10);
 	assert_int_equal(sl_batcher_start(&b, 0), -1);
 	add(&b, 1, 0, 100);
-	assert_int_equal(sl_batcher_start(&b, 0), 70);
+	assert_int_equal(sl_batcher_start(&b, 0), 60);
 	assert_int_equal(sl_batcher_start(&b, 90), 90);
-	add(&b, 2, 10, 50);
-	assert_int_equal(sl_batcher_start(&b, 10), 20);
+	add(&b, 2, 10, 60);
+	assert_int_equal(sl_batcher_start(&b, 10), 25);
+	sl_batcher_finish(&b);
+}
+
+static void where_turns_come_at_once_nobody_waits(void **state)
+{
+	struct sl_batcher b;
+
+	(void)state;
+	sl_batcher_init(&b, 4, 0);
+	add(&b, 1, 0, 100);
+	assert_int_equal(sl_batcher_start(&b, 0), 0);
+	sl_batcher_measured(&b, 30, 3);
+	assert_int_equal(sl_batcher_start(&b, 5), 5);
 	sl_batcher_finish(&b);
 }
 
@@ -32,7 +46,8 @@ static void a_full_batch_starts_at_once_with_the_most_urgent(void **state)
 	struct sl_batcher b;
 
 	(void)state;
-	sl_batcher_init(&b, 2, 30);
+	sl_batcher_init(&b, 2, 0);
+	sl_batcher_measured(&b, 30, 30);
 	add(&b, 1, 0, 300);
 	add(&b, 2, 0, 200);
 	add(&b, 3, 0, 200);
@@ -40,7 +55,7 @@ static void a_full_batch_starts_at_once_with_the_most_urgent(void **state)
 	assert_int_equal(sl_batcher_take(&b, taken), 2);
 	assert_int_equal(taken[0].id, 2);
 	assert_int_equal(taken[1].id, 3);
-	assert_int_equal(sl_batcher_start(&b, 5), 270);
+	assert_int_equal(sl_batcher_start(&b, 5), 240);
 	assert_int_equal(sl_batcher_take(&b, taken), 1);
 	assert_int_equal(taken[0].id, 1);
 	assert_int_equal(sl_batcher_take(&b, taken), 0);
@@ -53,9 +68,9 @@ static void slow_batches_count_at_once_and_fast_ones_by_and_by(void **state)
 
 	(void)state;
 	sl_batcher_init(&b, 2, 30);
-	sl_batcher_measured(&b, 80);
+	sl_batcher_measured(&b, 80, 0);
 	assert_int_equal(b.run_ns, 80);
-	sl_batcher_measured(&b, 0);
+	sl_batcher_measured(&b, 0, 0);
 	assert_int_equal(b.run_ns, 70);
 	sl_batcher_finish(&b);
 }
@@ -87,7 +102,8 @@ static void no_objective_is_missed_where_none_need_be(void **state)
 	size_t full = 0, batches = 0;
 
 	(void)state;
-	sl_batcher_init(&b, 8, 10);
+	sl_batcher_init(&b, 8, 0);
+	sl_batcher_measured(&b, 10, 10);
 	while (now < 100000) {
 		sl_ns start = sl_batcher_start(&b, now);
 
@@ -101,7 +117,7 @@ static void no_objective_is_missed_where_none_need_be(void **state)
 			batches++;
 			for (size_t i = 0; i < n; i++)
 				assert_true(now <= taken[i].due_ns);
-			sl_batcher_measured(&b, 10);
+			sl_batcher_measured(&b, 10, 10);
 			continue;
 		}
 		now = next > now ? next : now;
@@ -116,7 +132,8 @@ static void no_objective_is_missed_where_none_need_be(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		SL_TEST(a_lone_request_waits_until_its_objective_is_near),
+		SL_TEST(where_others_want_the_device_a_lone_request_waits_for_company),
+		SL_TEST(where_turns_come_at_once_nobody_waits),
 		SL_TEST(a_full_batch_starts_at_once_with_the_most_urgent),
 		SL_TEST(slow_batches_count_at_once_and_fast_ones_by_and_by),
 		SL_TEST(the_queue_has_an_end),
