@@ -39,6 +39,7 @@ class Job:
         self.out = open(os.path.join(storm.work, self.name), "w+")
         self.excuses = set(storm.excuses)
         self.stopped = False
+        self.begin = time.monotonic()
         self.process = subprocess.Popen([storm.fakejob] + args, stdout=self.out, stderr=subprocess.STDOUT, **who)
 
     def id(self, rows):
@@ -63,6 +64,8 @@ class Job:
         if code not in fine:
             raise Failure("%s (%s) ended with %s: %s" % (self.name, sorted(self.excuses), code, text[-400:]))
         os.unlink(os.path.join(storm_work(self), self.name))
+        if os.environ.get("SLOW") and time.monotonic() - self.begin > 20:
+            print("slow:", self.name, sorted(self.excuses), code, text, flush=True)
         return code
 
 
