@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 
 #define USUAL_TURNS 20
-#define READY_NS ((sl_ns)60 * 1000000000)
+#define READY_TIMES 6 /* as long as a turn, for what is filled or moved away */
 #define READY_NS_A_MIB ((sl_ns)20 * 1000000) /* filling P from a slow disk */
 
 static sl_ns usual_turn(const struct sl_srv_job *j)
@@ -30,9 +30,10 @@ static sl_ns patience(const struct sl_serve *s, const struct sl_srv_job *j)
 	return usual > s->config->turn_timeout ? usual : s->config->turn_timeout;
 }
 
-static sl_ns ready_patience(const struct sl_srv_job *j)
+static sl_ns ready_patience(const struct sl_serve *s, const struct sl_srv_job *j)
 {
-	return READY_NS + (sl_ns)(j->p_bytes >> 20) * READY_NS_A_MIB;
+	return READY_TIMES * s->config->turn_timeout +
+	       (sl_ns)(j->p_bytes >> 20) * READY_NS_A_MIB;
 }
 
 static uint64_t since(sl_ns from, sl_ns now)
@@ -92,17 +93,17 @@ void sl_srv_report(
 		sl_srv_log_say(&s->log, "fault", j->id, sl_last_error());
 }
 
-/* A turn that its job cannot use yet goes back unused, where others take turns. */
+/* A turn that its job cannot use yet goes back unused, where others take turns; the job
+ * is away first, so that it does not get it again. */
 static bool give_back(struct sl_serve *s, struct sl_srv_job *j)
 {
-	struct sl_step e = sl_srv_step(s, SL_STEP_TURN, j->id);
+	struct sl_step e;
 
 	if (!s->share.policy->turns)
 		return false;
-	if (sl_srv_event(s, &e) != SL_OK)
-		return false;
 	sl_srv_job_hold(s, j, SL_SRV_HOLD_UNREADY, true);
-	return true;
+	e = sl_srv_step(s, SL_STEP_TURN, j->id);
+	return sl_srv_event(s, &e) == SL_OK;
 }
 
 static bool has_overhang(const struct sl_serve *s, uint32_t lane)
@@ -175,10 +176,10 @@ static sl_ns deadline_of(const struct sl_serve *s, const struct sl_srv_job *j)
 	if ((j->granted || j->overhang) && j->wanted)
 		return j->wanted_ns + patience(s, j);
 	if (j->parking)
-		return j->parking_ns + ready_patience(j);
+		return j->parking_ns + ready_patience(s, j);
 	if (j->told && !j->ready && j->tell == SL_SRV_TELL_NOTHING && j->resident &&
 		s->share.lanes.items[j->lane].holder == j->id)
-		return j->unready_ns + ready_patience(j);
+		return j->unready_ns + ready_patience(s, j);
 	return -1;
 }
 
