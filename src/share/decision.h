@@ -67,7 +67,7 @@ struct sl_share_rules {
 	bool shares; /* residents of a lane share it in virtual time: no turns */
 	/* Parking (state.h): service that a resident has before an equal takes its place,
 	 * 0: nobody is parked; and how fast P moves to the lower tier and back, 0:
-	 * unknown. */
+	 * as fast as the moves of the log. */
 	sl_ns quantum_ns;
 	uint64_t park_bytes_per_s;
 };

@@ -38,6 +38,7 @@ struct sl_job {
 	bool leaves; /* to be parked at the end of the turn that it has */
 	bool chosen; /* scratch of the choice */
 	bool begun; /* was resident once */
+	sl_ns park_ns; /* when it was asked */
 	sl_ns seat_attained_ns; /* what it had attained when it was admitted */
 	uint64_t seat; /* how many were admitted before it */
 	sl_ns attained_ns; /* service reported; never reset */
@@ -58,5 +59,7 @@ struct sl_job {
  * neither silence nor a low number wins.
  */
 sl_ns sl_job_remaining(const struct sl_job *j, sl_ns usual_ns);
+/* It has outlived that: what is owed grows as it runs. */
+bool sl_job_outlived(const struct sl_job *j, sl_ns usual_ns);
 
 #endif

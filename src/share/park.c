@@ -32,7 +32,8 @@ static sl_ns under_way(const struct sl_share *s, const struct sl_job *j)
 sl_ns sl_share_moving(const struct sl_share *s, const struct sl_job *j)
 {
 	double rate = (double)s->rules.park_bytes_per_s;
-	double ns = rate > 0 ? 2e9 * (double)j->persistent_bytes / rate : 0;
+	double per_byte = rate > 0 ? 1e9 / rate : s->park_ns_per_byte;
+	double ns = 2 * per_byte * (double)j->persistent_bytes;
 
 	return ns < 1e17 ? (sl_ns)ns : (sl_ns)1e17;
 }
@@ -84,6 +85,17 @@ static bool may_go(const struct sl_job *v)
 	return v->resident && !v->parking && !v->stays;
 }
 
+/* What is left of one of them is not what it declared, and grows as it runs. */
+static bool is_guess(
+	const struct sl_share *s, const struct sl_job *v, const struct sl_job *w)
+{
+	struct sl_job then = *v;
+
+	then.ahead_ns = under_way(s, v);
+	return sl_job_outlived(&then, sl_share_usual(s)) ||
+	       sl_job_outlived(w, sl_share_usual(s));
+}
+
 /* Whether v, a resident, may be moved away for w. */
 static bool yields_to(
 	const struct sl_share *s, const struct sl_job *v, const struct sl_job *w)
@@ -97,6 +109,9 @@ static bool yields_to(
 	by = sl_share_rank_against(s, w, v);
 	if (by != 0)
 		return by < 0;
+	if (s->policy->by_remaining && is_guess(s, v, w) &&
+		stayed(s, v) < sl_share_stay(s, v))
+		return false;
 	if (s->policy->by_remaining)
 		return sl_share_remaining(s, w) + sl_share_moving(s, v) <
 		       sl_share_remaining(s, v);
@@ -251,6 +266,7 @@ static sl_status park(struct sl_share *s, struct sl_job *j, struct sl_log *out)
 	}
 	SL_TRY(sl_log_add(out, &step));
 	j->parking = true;
+	j->park_ns = s->now_ns;
 	sl_share_set(s, j, false, j->held);
 	return SL_OK;
 }

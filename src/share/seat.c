@@ -122,6 +122,17 @@ static sl_status seat(struct sl_share *s, struct sl_job *j, const struct sl_step
 	return SL_OK;
 }
 
+/* The mean of what a byte took before and now. */
+static void learn_rate(struct sl_share *s, const struct sl_job *j)
+{
+	double took = (double)(s->now_ns - j->park_ns), was = s->park_ns_per_byte;
+
+	if (took <= 0 || j->persistent_bytes == 0)
+		return;
+	took /= (double)j->persistent_bytes;
+	s->park_ns_per_byte = was > 0 ? (was + took) / 2 : took;
+}
+
 sl_status sl_share_apply_past(
 	struct sl_share *s, struct sl_job *j, const struct sl_step *e)
 {
@@ -137,6 +148,7 @@ sl_status sl_share_apply_past(
 		return SL_FAIL(SL_E_INVALID, "job %u was not asked to park", j->id);
 	sl_share_stand_up(s, j);
 	j->parked = true;
+	learn_rate(s, j);
 	/* A resident's own wait is not on record there (decision_check.h). */
 	if (sl_share_is_fluid(s)) {
 		j->waited_ns = 0;

@@ -27,11 +27,12 @@
  * anybody; one of a later rank (age, priority, deadline) at once; one of equal rank under
  * policies of turns once its service since it was admitted is a quantum, and 20 times
  * moving away and back, and is not behind W; under srtf one with more left than W and its
- * own move. They are asked when they have no turn; their bytes are W's from PARKED on,
- * and nobody after W may have them. So each move but those for a rank is paid for by a
- * quantum of service or by less work left, and two jobs cannot chase each other. The
- * bound is then A + R + M: M is the time that those asked take to move; a resident of a
- * later rank than the first of age no longer counts in R but for the turn that it has.
+ * own move, after such a stay too where either has outlived what it declared and nobody
+ * knows what is left. They are asked when they have no turn; their bytes are W's from
+ * PARKED on, and nobody after W may have them. So each move but those for a rank is paid
+ * for by a quantum of service or by less work left, and two jobs cannot chase each other.
+ * The bound is then A + R + M: M is the time that those asked take to move; a resident of
+ * a later rank than the first of age no longer counts in R but for the turn that it has.
  */
 
 /* A job policy: pure, deterministic, from any thread. NULL slots have a default. */
@@ -73,6 +74,8 @@ struct sl_share {
 	uint32_t asked_lanes; /* at most so many as asked for; 0: the policy's */
 	/* Other policies by their names, for SL_STEP_POLICY; NULL: there are none. */
 	const struct sl_job_policy *(*find)(const char *name);
+	double park_ns_per_byte; /* as moves took; of use without rules.park_bytes_per_s
+				  */
 	int64_t least_level; /* of those that were resident; a newcomer begins with it */
 	struct sl_user_limit *limits;
 	size_t n_limits, cap_limits;

@@ -161,6 +161,48 @@ static void moving_slowly_makes_stays_longer(void **state)
 	world_close(&w);
 }
 
+static void how_long_moves_take_is_learnt_from_them(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, "fair", 12, 5, 0);
+	w.d.s.rules.park_bytes_per_s = w.d.log.rules.park_bytes_per_s = 0;
+	w.move = 3;
+	world_job(&w, 10, 2, 900, SL_JOB_PRIORITY);
+	world_job(&w, 10, 2, 900, SL_JOB_PRIORITY);
+	for (int i = 0; i < 9; i++)
+		world_step(&w);
+	assert_int_equal(world_count(&w, SL_STEP_PARKED), 1);
+	/* Three for ten bytes, so six away and back, and 20 times that: 120. */
+	for (int i = 0; i < 115; i++)
+		world_step(&w);
+	assert_int_equal(world_count(&w, SL_STEP_PARK), 1);
+	for (int i = 0; i < 10; i++)
+		world_step(&w);
+	assert_int_equal(world_count(&w, SL_STEP_PARK), 2);
+	world_close(&w);
+}
+
+/* All declare far too little. */
+static void srtf_does_not_move_liars_to_and_fro(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, "srtf", 12, 20, 0);
+	w.move = 1;
+	for (uint32_t i = 0; i < 3; i++) {
+		world_job(&w, 10, 2, 2, SL_JOB_PRIORITY);
+		w.left[i] = 100;
+	}
+	while (w.d.s.n > 0 && w.now < 1000)
+		world_step(&w);
+	assert_int_equal(w.d.s.n, 0);
+	assert_true(world_count(&w, SL_STEP_PARK) <= 300 / 20);
+	world_close(&w);
+}
+
 static void a_paused_resident_moves_for_anybody(void **state)
 {
 	static const char *const names[] = {"fair", "rr", "srtf", "fifo", "pack"};
@@ -193,7 +235,7 @@ static void who_comes_back_goes_on_from_its_own_level(void **state)
 	struct desk d;
 
 	(void)state;
-	desk_open_parking(&d, "fair", 12, 4, 0);
+	desk_open_parking(&d, "fair", 12, 4, (uint64_t)1 << 60);
 	desk_event(&d, arrives(0, 0, 10, 2, 50));
 	desk_event(&d, arrives(0, 1, 10, 2, 50));
 	desk_event(&d, reports(SL_STEP_TURN, 6, 0, 6)); /* asked to move */
@@ -218,6 +260,8 @@ int main(void)
 		SL_TEST(nobody_moves_where_all_together_would_not_do),
 		SL_TEST(two_jobs_never_chase_each_other_without_service_between),
 		SL_TEST(moving_slowly_makes_stays_longer),
+		SL_TEST(how_long_moves_take_is_learnt_from_them),
+		SL_TEST(srtf_does_not_move_liars_to_and_fro),
 		SL_TEST(a_paused_resident_moves_for_anybody),
 		SL_TEST(who_comes_back_goes_on_from_its_own_level),
 	};

@@ -25,6 +25,9 @@ static inline void world_open(struct world *w, const char *policy, uint64_t capa
 	*w = (struct world){0};
 	desk_open(&w->d, policy, capacity, 0, max_wait);
 	w->d.s.rules.quantum_ns = w->d.log.rules.quantum_ns = quantum;
+	/* Too fast to count: units of time are nanoseconds here. */
+	w->d.s.rules.park_bytes_per_s = w->d.log.rules.park_bytes_per_s =
+		quantum > 0 ? (uint64_t)1 << 60 : 0;
 }
 
 /* Its first event's text is the caller's. */
