@@ -2,6 +2,8 @@
 #ifndef SL_TESTS_FAKE_DAEMON_H
 #define SL_TESTS_FAKE_DAEMON_H
 
+#include <stdbool.h>
+
 #include "share/wire/proto.h"
 
 /*
@@ -12,6 +14,7 @@
 struct sl_fake_opts {
 	uint32_t row; /* of the menu, if there are so many */
 	uint64_t park_every; /* reports of a job until it is parked and brought back */
+	bool park_twice; /* asked again as soon as it is admitted again */
 	uint64_t lane_every; /* until it gets other memory for the lane */
 	uint64_t drop_every; /* until its connection breaks */
 	uint64_t lose_at; /* the report after which its memory is revoked */

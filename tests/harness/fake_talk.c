@@ -145,7 +145,13 @@ static void on_parked(struct sl_fake_daemon *d, struct sl_fake_job *j)
 	d->seen.parks++;
 	sl_fake_take_room(j);
 	j->parked = false;
+	/* At once, before it can have looked at what it is admitted with. */
+	j->again = d->opts.park_twice && !j->again;
 	give_room(j, true);
+	if (j->again) {
+		j->parked = true;
+		sl_fake_say(j, &(struct sl_msg){.number = SL_MSG_PARK});
+	}
 }
 
 static void on_end(

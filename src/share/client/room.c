@@ -90,13 +90,15 @@ static sl_status copy_in(struct sl_client *c, uint8_t *base)
 static sl_status park(struct sl_client *c)
 {
 	const struct sl_msg m = {.number = SL_MSG_PARKED};
-	sl_status st;
+	sl_status st = SL_OK;
 
-	if (!c->mapped)
+	if (!c->mapped && !c->stale)
 		return SL_OK;
 	if (sl_turn_try(c->page))
 		sl_turn_yield(c->page);
-	st = copy_out(c, sl_window_base(c->window));
+	/* Not back yet from where it was parked: it is there still. */
+	if (c->mapped || (c->filled && !c->restore))
+		st = copy_out(c, sl_window_base(c->window));
 	if (st != SL_OK && sl_client_lost(c))
 		return sl_client_fail_lost(c);
 	if (st != SL_OK)
@@ -106,7 +108,7 @@ static sl_status park(struct sl_client *c)
 			"another folder",
 			(unsigned long long)c->p_bytes);
 	sl_window_unmap(c->window);
-	c->mapped = false;
+	c->mapped = c->stale = false;
 	c->stats.parked++;
 	pthread_mutex_lock(&c->lock);
 	drop_fd(&c->fd_p);
@@ -162,7 +164,10 @@ static sl_status settle(struct sl_client *c)
 	sl_status st;
 
 	/* P, where it is mapped, stays. */
-	st = c->mapped ? sl_window_map_lane(c->window, c->fd_lane, c->e_bytes) : map(c);
+	st = c->window != NULL && c->p_bytes > 0 &&
+			     sl_window_p_bytes(c->window) == c->p_bytes
+		     ? sl_window_map_lane(c->window, c->fd_lane, c->e_bytes)
+		     : map(c);
 	c->fresh_lane = true;
 	c->mapped = st == SL_OK;
 	c->stale = st == SL_E_LOST && !sl_client_lost(c);
@@ -198,6 +203,8 @@ static sl_status move_in(struct sl_client *c, const struct sl_client_mail *mail)
 	/* What was never filled is filled now, whatever became of the first grant. */
 	c->restore = g->restore != 0 && c->filled;
 	c->mapped = false;
+	if (c->window != NULL)
+		sl_window_unmap(c->window);
 	return settle(c);
 }
 
@@ -245,6 +252,18 @@ static void drop_mail(struct sl_client_mail *mail)
 		sl_fs_close(mail->fd_other);
 }
 
+/* It is to park what it was just admitted with and has not looked at: PARK came last,
+ * for another ADMITTED follows only upon the answer. */
+static void leave_parked(struct sl_client *c, struct sl_client_mail *mail)
+{
+	const struct sl_msg m = {.number = SL_MSG_PARKED};
+
+	drop_mail(mail);
+	mail->admitted = mail->lane = mail->park = false;
+	c->stats.parked++;
+	sl_client_say(c, &m);
+}
+
 sl_status sl_client_see_to(struct sl_client *c)
 {
 	struct sl_client_mail mail;
@@ -255,6 +274,8 @@ sl_status sl_client_see_to(struct sl_client *c)
 	if (!sl_client_flag(c, SL_CLIENT_NEWS))
 		return SL_OK;
 	take_mail(c, &mail);
+	if (mail.park && mail.admitted && !c->mapped && !c->stale)
+		leave_parked(c, &mail);
 	if (mail.park)
 		st = park(c);
 	if (st == SL_OK && mail.admitted) {

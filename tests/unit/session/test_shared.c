@@ -86,6 +86,9 @@ static void parked_jobs_come_back_as_they_were(void **state)
 	(void)state;
 	train_together(&(struct sl_fake_opts){.park_every = 3}, 3, &seen);
 	assert_true(seen.parks >= 9);
+	train_together(
+		&(struct sl_fake_opts){.park_every = 3, .park_twice = true}, 3, &seen);
+	assert_true(seen.parks >= 18);
 }
 
 static void a_lane_may_change_under_a_job(void **state)
