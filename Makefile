@@ -52,6 +52,11 @@ install: all ## install programs, library, headers, manual and completion under 
 	install -m 644 include/sluice/* $(DESTDIR)$(PREFIX)/include/sluice
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/sluice
+	sed 's|/usr/local|$(PREFIX)|' etc/sluiced.service > \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.service
+	install -m 644 etc/sluiced.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 etc/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice
 	$(BUILD)/sluice help --man > $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1
 	$(BUILD)/sluice help --completion > \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
@@ -60,6 +65,9 @@ uninstall: ## remove what install put there
 	rm -f $(patsubst $(BUILD)/%,$(DESTDIR)$(PREFIX)/bin/%,$(filter-out $(LIB),$(PROGRAMS)))
 	rm -f $(DESTDIR)$(PREFIX)/lib/libsluice.a
 	rm -rf $(DESTDIR)$(PREFIX)/include/sluice
+	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.service \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.socket
+	rm -rf $(DESTDIR)$(PREFIX)/share/sluice
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
 

@@ -79,7 +79,7 @@ part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
 		--env FULL=1 --env STEPS=20 --env KILLS=50 \
 		tests/e2e/verify.sh tests/e2e/kill.py tests/e2e/storm.py $(wildcard tests/acceptance/*.sh tests/acceptance/*.py)
-part-perf: all
+part-perf: all $(TOOLS_BIN)
 	$(call run,perf) --timeout 900 --env SLUICE=$(abspath $(BUILD))/sluice \
 		$(wildcard tests/perf/*.sh tests/perf/*.py)
 part-oom: $(C_BIN)

@@ -217,6 +217,7 @@ static sl_ns next_due(const struct sl_serve *s)
 	earliest(&due, sl_srv_peers_due(s));
 	earliest(&due, sl_srv_turns_due(s));
 	earliest(&due, sl_srv_wake(s));
+	earliest(&due, s->watchdog_ns > 0 ? s->next_watchdog_ns : -1);
 	earliest(&due, sl_srv_metrics_due(s));
 	earliest(&due, sl_srv_idle_due(s));
 	earliest(&due, s->retry_ns > 0 ? s->retry_ns : -1);
@@ -250,6 +251,7 @@ static void on_time(struct sl_serve *s)
 	struct sl_step tick = sl_srv_step(s, SL_STEP_TICK, 0);
 
 	sl_srv_sock_resume(s);
+	sl_srv_watchdog(s);
 	sl_srv_grace(s);
 	sl_srv_idle(s);
 	if (wake >= 0 && s->now_ns >= wake && sl_srv_event(s, &tick) != SL_OK)

@@ -152,4 +152,5 @@ SL_NODISCARD sl_status sl_srv_sock_open(struct sl_serve *s);
 void sl_srv_sock_close(struct sl_serve *s);
 void sl_srv_sock_resume(struct sl_serve *s); /* accepts again */
 void sl_srv_notify(const char *text);
+void sl_srv_watchdog(struct sl_serve *s); /* says that the loop goes round */
 #endif

@@ -60,6 +60,25 @@ void sl_srv_notify(const char *text)
 	(void)close(fd);
 }
 
+void sl_srv_watchdog(struct sl_serve *s)
+{
+	if (s->watchdog_ns == 0 || s->now_ns < s->next_watchdog_ns)
+		return;
+	s->next_watchdog_ns = s->now_ns + s->watchdog_ns;
+	sl_srv_notify("WATCHDOG=1");
+}
+
+/* Twice as often as the service manager wants to hear. */
+static void find_watchdog(struct sl_serve *s)
+{
+	const char *text = getenv("WATCHDOG_USEC");
+	uint64_t usec;
+
+	if (text && sl_u64_parse(text, &usec) == SL_OK && usec > 0 &&
+		usec < UINT64_C(1) << 40)
+		s->watchdog_ns = (sl_ns)usec * 500;
+}
+
 static void make_folder(const char *path)
 {
 	char folder[PATH_MOST];
@@ -209,6 +228,7 @@ void sl_srv_sock_resume(struct sl_serve *s)
 
 sl_status sl_srv_sock_open(struct sl_serve *s)
 {
+	find_watchdog(s);
 	make_folder(s->config->socket);
 	SL_TRY(lock(s));
 	s->listen = (struct sl_srv_source){.fd = passed_socket(), .on = on_listen};

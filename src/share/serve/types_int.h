@@ -184,6 +184,7 @@ struct sl_serve {
 	int epoll_fd;
 	struct sl_srv_source listen, signals, metrics[2];
 	int lock_fd;
+	sl_ns watchdog_ns, next_watchdog_ns; /* the service manager's; 0: none */
 	sl_ns accept_ns; /* no descriptor was free: nobody is let in before; 0: all are */
 	struct sl_msg_job ended[SL_SRV_ENDED];
 	uint64_t n_ended; /* ever */
