@@ -56,7 +56,8 @@ class Job:
         fine = {0} | ({-9} if "kill" in self.excuses else set())
         if self.excuses & {"term", "cancel"}:
             fine |= {130, -15}
-        if self.excuses & {"stop", "limit", "early"}:
+        # Cancelled twice: taken off the list at once.
+        if self.excuses & {"stop", "limit", "early", "cancel"}:
             fine |= {5, 3}
         self.out.seek(0)
         text = self.out.read()
