@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import talk  # noqa: E402
+from planned import Planned  # noqa: E402
 
 PROGRAM = os.environ.get("SLUICE", "build/sluice")
 DAEMON = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "sluiced")
@@ -180,6 +181,27 @@ def metrics(folder):
     end(process)
 
 
+def joint_plans(folder):
+    process = start(folder)
+    path = os.path.join(folder, "d.sock")
+    with open("tests/corpus/weights.trace", "rb") as f:
+        trace = f.read()
+    jobs = [Planned(path, trace) for _ in range(2)]
+    plans = [j.plan() for j in jobs]
+    check("jobs that gave traces get plans for all of them together",
+          all(text.startswith("plan ") and 0 < budget <= 32 << 20 for text, budget in plans), str(plans)[:300])
+    for name, bad in (("no trace", Planned(path, b"rubbish")), ("not sealed", Planned(path, trace, False))):
+        t = talk.Talk(path)
+        check(f"a trace that is {name} harms nobody", t.hello() and process.poll() is None)
+        t.socket.close()
+        bad.talk.socket.close()
+    for j in jobs:
+        j.talk.socket.close()
+    code, text = end(process)
+    check("no child stays behind", code == 0 and not subprocess.run(
+        ["pgrep", "-f", "sluiced --worker"], capture_output=True).stdout, text)
+
+
 def as_nobody(path, number, payload):
     """What another user hears; run in a child."""
     r, w = os.pipe()
@@ -248,7 +270,7 @@ def other_users(folder):
 
 def main():
     os.environ.pop("SLUICE_SOCKET", None)
-    for part in (one_daemon_a_socket, service_manager, settings, metrics, other_users):
+    for part in (one_daemon_a_socket, service_manager, settings, metrics, joint_plans, other_users):
         with tempfile.TemporaryDirectory(dir=os.environ.get("SL_TEST_DIR", "/var/tmp")) as folder:
             part(folder)
     print(f"{passed} passed, {failed} failed")

@@ -28,7 +28,7 @@ static struct sl_srv_job *absent_of(struct sl_serve *s, const struct sl_journal_
 
 	if (sl_srv_job_room(s) != SL_OK || !(j = sl_calloc(1, sizeof(*j))))
 		return NULL;
-	j->page_fd = j->p_fd = j->exit.fd = -1;
+	j->page_fd = j->p_fd = j->trace_fd = j->exit.fd = -1;
 	j->id = o->id;
 	j->user = o->user;
 	j->pid = (pid_t)o->pid;
@@ -158,7 +158,7 @@ static void restore_policy(struct sl_serve *s, const char *name)
 	if (!policy || sl_serve_settings_origin(s->settings, SL_SETTING_policy) >=
 			       SL_SERVE_ENVIRONMENT)
 		return;
-	rules.lanes = 0;
+	rules.lanes = (uint32_t)s->config->lanes;
 	sl_share_finish(&s->share);
 	sl_share_init(&s->share, policy, &rules);
 	s->share.find = sl_job_policy_find;

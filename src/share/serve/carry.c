@@ -24,6 +24,8 @@ static void admit(struct sl_serve *s, struct sl_srv_job *j, const struct sl_job 
 	j->told = j->ready = false;
 	j->tell = SL_SRV_TELL_ADMITTED;
 	j->unsaid = true;
+	if (j->trace_fd >= 0)
+		sl_srv_joint_want(s);
 	if (j->waited_ns < 0) {
 		j->waited_ns = s->now_ns - j->arrived_ns;
 		sl_srv_observe(&s->waits, (double)j->waited_ns * 1e-9, 1);

@@ -20,7 +20,8 @@ struct sl_serve_config {
 	const char *config, *socket, *device, *budget, *policy, *log,
 		*group; /* borrowed */
 	sl_ns max_wait, quantum, turn_timeout, grace;
-	uint64_t metrics_port, connections_per_user, jobs_per_user, messages_per_second;
+	uint64_t lanes, metrics_port, connections_per_user, jobs_per_user,
+		messages_per_second;
 	uint64_t capacity_bytes; /* of budget; a whole number of pages */
 };
 

@@ -182,6 +182,9 @@ void sl_srv_job_free(struct sl_serve *s, struct sl_srv_job *j)
 	sl_turn_unmap(j->page);
 	sl_fs_close(j->page_fd);
 	sl_fs_close(j->p_fd);
+	if (j->trace_fd >= 0)
+		sl_srv_joint_want(s);
+	sl_fs_close(j->trace_fd);
 	/* Events of this round may name it. */
 	j->buried = s->buried;
 	s->buried = j;
@@ -220,7 +223,7 @@ static struct sl_srv_job *create(struct sl_serve *s, const struct sl_srv_peer *p
 		*st = SL_FAIL(SL_E_NOMEM, "the daemon has no memory left for a job");
 		return NULL;
 	}
-	j->page_fd = j->p_fd = j->exit.fd = -1;
+	j->page_fd = j->p_fd = j->trace_fd = j->exit.fd = -1;
 	j->id = s->next_job;
 	j->user = p->uid;
 	j->pid = p->pid;

@@ -120,7 +120,8 @@ static sl_status start(struct sl_serve *s, bool sockets)
 {
 	struct sl_share_rules rules = {.capacity_bytes = s->config->capacity_bytes,
 		.max_wait_ns = s->config->max_wait,
-		.quantum_ns = s->config->quantum};
+		.quantum_ns = s->config->quantum,
+		.lanes = (uint32_t)s->config->lanes};
 
 	s->ring = sl_calloc(SL_SRV_RING, sizeof(*s->ring));
 	if (!s->ring)
@@ -138,6 +139,7 @@ static sl_status start(struct sl_serve *s, bool sockets)
 		SL_TRY(sl_srv_sock_open(s));
 		SL_TRY(catch_signals(s));
 		SL_TRY(sl_srv_metrics_open(s));
+		SL_TRY(sl_srv_joint_open(s));
 	}
 	SL_TRY(sl_srv_record_open(s));
 	say_start(s);
@@ -183,6 +185,7 @@ void sl_serve_close(struct sl_serve *s)
 		p->dead = true;
 	}
 	sl_srv_metrics_close(s);
+	sl_srv_joint_close(s);
 	s->n_asks = 0;
 	sl_srv_peers_bury(s);
 	while (s->n_jobs > 0)
@@ -217,6 +220,7 @@ static sl_ns next_due(const struct sl_serve *s)
 	earliest(&due, sl_srv_peers_due(s));
 	earliest(&due, sl_srv_turns_due(s));
 	earliest(&due, sl_srv_wake(s));
+	earliest(&due, sl_srv_joint_due(s));
 	earliest(&due, s->watchdog_ns > 0 ? s->next_watchdog_ns : -1);
 	earliest(&due, sl_srv_metrics_due(s));
 	earliest(&due, sl_srv_idle_due(s));
@@ -254,6 +258,7 @@ static void on_time(struct sl_serve *s)
 	sl_srv_watchdog(s);
 	sl_srv_grace(s);
 	sl_srv_idle(s);
+	sl_srv_joint_round(s);
 	if (wake >= 0 && s->now_ns >= wake && sl_srv_event(s, &tick) != SL_OK)
 		sl_srv_log_say(&s->log, "fault", UINT32_MAX, sl_last_error());
 	if (due >= 0 && s->now_ns >= due)

@@ -118,6 +118,15 @@ bool sl_srv_row_allowed(const struct sl_msg_reg *r, uint32_t i);
 void sl_srv_menus(struct sl_serve *s); /* waiting jobs get rows that let them in */
 void sl_srv_channels(struct sl_serve *s); /* parts of the channels */
 
+/* joint.c: plans for several jobs at once, by a child. */
+SL_NODISCARD sl_status sl_srv_joint_open(struct sl_serve *s);
+SL_NODISCARD sl_status sl_srv_trace(struct sl_serve *s, struct sl_srv_peer *p,
+	struct sl_srv_job *j, const struct sl_msg *m);
+void sl_srv_joint_want(struct sl_serve *s); /* who takes part has changed */
+void sl_srv_joint_round(struct sl_serve *s);
+sl_ns sl_srv_joint_due(const struct sl_serve *s);
+void sl_srv_joint_close(struct sl_serve *s);
+
 /* metrics.c */
 SL_NODISCARD sl_status sl_srv_metrics_open(struct sl_serve *s);
 SL_NODISCARD sl_status sl_srv_metrics_print(struct sl_serve *s, struct sl_buf *out);

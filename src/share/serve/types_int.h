@@ -81,6 +81,8 @@ struct sl_srv_job {
 	struct sl_turn_page *page;
 	int p_fd;
 	uint64_t p_bytes; /* of p_fd */
+	int trace_fd; /* -1: it gave none */
+	uint64_t trace_bytes;
 	/* What a job that comes back must bring. */
 	uint64_t page_device, page_inode, part_device, part_inode;
 
@@ -153,6 +155,7 @@ struct sl_srv_hist {
 };
 
 struct sl_srv_scrape;
+struct sl_srv_joint;
 
 struct sl_srv_counts {
 	uint64_t turns, switches, crashes, rejects, lost, messages, refused, paused;
@@ -218,6 +221,7 @@ struct sl_serve {
 	size_t n_asks, cap_asks;
 	uint64_t next_ask;
 	struct sl_srv_scrape *scrapes;
+	struct sl_srv_joint *joint; /* NULL: no child processes, as in tests */
 	struct sl_srv_hist iterations, waits;
 	struct sl_srv_counts counts;
 };

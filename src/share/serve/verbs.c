@@ -164,6 +164,11 @@ static sl_status do_rate(struct call *c)
 	return SL_OK;
 }
 
+static sl_status do_trace(struct call *c)
+{
+	return sl_srv_trace(c->s, c->p, c->j, c->m);
+}
+
 static sl_status do_list(struct call *c)
 {
 	sl_srv_list(c->s, c->p, c->m);
@@ -322,6 +327,7 @@ static const struct verb verbs[] = {
 	{SL_MSG_ATTACH, ANYBODY, false, do_attach},
 	{SL_MSG_ASK, ANYBODY, false, do_ask},
 	{SL_MSG_ANSWER, JOB, true, do_answer},
+	{SL_MSG_TRACE, JOB, true, do_trace},
 	{SL_MSG_CONFIG, ANYBODY, false, do_config},
 };
 

@@ -1,8 +1,169 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The child process that plans for all jobs at once. */
-#include "share/serve/serve_int.h"
+/*
+ * The child process that plans for all jobs at once: traces in, plans out, through memory
+ * that it was given. It limits itself, so that a hostile trace costs its own minute.
+ *
+ * On descriptor 0, the request:  joint 1 budget=BYTES
+ *                                job trace=FD bytes=BYTES plan=FD     for each
+ * On descriptor 1, the result:   job budget=BYTES bytes=BYTES         for each
+ */
+#include "share/serve/joint_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/text.h"
+#include "memory/policy/joint.h"
+
+#define REQUEST_MOST 65536
+#define PLAN_MOST ((size_t)256 << 20)
+#define MEMORY_BYTES ((rlim_t)2 << 30)
+#define SECONDS 60
+#define NICE 19
+
+struct task {
+	int trace_fd, plan_fd;
+	uint64_t bytes;
+	struct sl_trace trace;
+};
+
+struct work {
+	uint64_t budget;
+	struct task tasks[SL_JOINT_JOBS];
+	size_t n;
+};
+
+static sl_status read_task(struct sl_text *t, struct work *w)
+{
+	uint64_t values[3] = {0};
+	static const char *const keys[3] = {"trace", "bytes", "plan"};
+	struct sl_word word;
+
+	if (w->n == SL_JOINT_JOBS)
+		return sl_text_fail(t, "at most %d jobs", SL_JOINT_JOBS);
+	for (int i = 0; i < 3; i++) {
+		if (!sl_text_word(t, &word) || !sl_word_key_is(&word, keys[i]))
+			return sl_text_fail(t, "a job has trace= bytes= plan=");
+		SL_TRY(sl_word_u64(t, &word, &values[i]));
+	}
+	if (values[0] > INT32_MAX || values[2] > INT32_MAX)
+		return sl_text_fail(t, "no descriptor is like that");
+	w->tasks[w->n++] = (struct task){.trace_fd = (int)values[0],
+		.bytes = values[1],
+		.plan_fd = (int)values[2],
+		.trace = SL_TRACE_INIT};
+	return SL_OK;
+}
+
+static sl_status read_request(struct work *w)
+{
+	struct sl_buf text = SL_BUF_MAX(REQUEST_MOST);
+	char part[4096];
+	struct sl_text t;
+	struct sl_word word;
+	sl_status st = SL_OK;
+	ssize_t n;
+	bool more;
+
+	while ((n = pread(STDIN_FILENO, part, sizeof(part), (off_t)text.len)) > 0)
+		SL_TRY_OUT(sl_buf_append(&text, part, (size_t)n));
+	sl_text_init(&t, "request", sl_buf_text(&text), text.len);
+	SL_TRY_OUT(sl_text_line(&t, &more));
+	if (!more || !sl_text_word(&t, &word) || !sl_word_is(&word, "joint") ||
+		!sl_text_word(&t, &word) || !sl_word_is(&word, "1") ||
+		!sl_text_word(&t, &word) || !sl_word_key_is(&word, "budget")) {
+		st = sl_text_fail(&t, "no request");
+		goto out;
+	}
+	SL_TRY_OUT(sl_word_u64(&t, &word, &w->budget));
+	for (;;) {
+		SL_TRY_OUT(sl_text_line(&t, &more));
+		if (!more)
+			break;
+		if (!sl_text_word(&t, &word) || !sl_word_is(&word, "job")) {
+			st = sl_text_fail(&t, "no job");
+			goto out;
+		}
+		SL_TRY_OUT(read_task(&t, w));
+	}
+out:
+	sl_buf_finish(&text);
+	return st;
+}
+
+static sl_status read_trace(struct task *x)
+{
+	sl_status st;
+	char *data = mmap(
+		NULL, x->bytes > 0 ? x->bytes : 1, PROT_READ, MAP_SHARED, x->trace_fd, 0);
+
+	if (data == MAP_FAILED)
+		return SL_FAIL(SL_E_READ, "a trace cannot be mapped");
+	st = sl_trace_parse("trace", data, x->bytes, &x->trace);
+	(void)munmap(data, x->bytes > 0 ? x->bytes : 1);
+	return st;
+}
+
+static sl_status write_plan(struct task *x, const struct sl_joint_job *job)
+{
+	struct sl_buf text = SL_BUF_MAX(PLAN_MOST);
+	char line[96];
+	int n;
+	sl_status st = sl_plan_print(&job->plan, &x->trace, &text);
+
+	if (st == SL_OK)
+		st = sl_fs_pwrite(x->plan_fd, "plan", text.data, text.len, 0);
+	n = snprintf(line, sizeof(line), "job budget=%llu bytes=%llu\n",
+		(unsigned long long)job->budget, (unsigned long long)text.len);
+	if (st == SL_OK && write(STDOUT_FILENO, line, (size_t)n) != n)
+		st = SL_FAIL(SL_E_WRITE, "the result cannot be written");
+	sl_buf_finish(&text);
+	return st;
+}
+
+static sl_status plan(struct work *w)
+{
+	struct sl_policy_choice choice;
+	struct sl_joint_job jobs[SL_JOINT_JOBS] = {0};
+	sl_status st;
+
+	for (size_t i = 0; i < w->n; i++)
+		SL_TRY(read_trace(&w->tasks[i]));
+	SL_TRY(sl_policy_parse(SL_POLICY_WITH_BUDGET, &choice));
+	choice = sl_policy_quick(&choice);
+	for (size_t i = 0; i < w->n; i++)
+		jobs[i].trace = &w->tasks[i].trace;
+	st = sl_policy_joint(&choice, jobs, w->n, w->budget);
+	for (size_t i = 0; i < w->n; i++) {
+		if (st == SL_OK)
+			st = write_plan(&w->tasks[i], &jobs[i]);
+		sl_plan_finish(&jobs[i].plan);
+	}
+	return st;
+}
 
 sl_status sl_serve_worker(void)
 {
-	return SL_FAIL(SL_E_UNSUPPORTED, "this build plans job by job");
+	struct rlimit memory = {MEMORY_BYTES, MEMORY_BYTES}, cpu = {SECONDS, SECONDS};
+	struct work *w;
+	sl_status st;
+
+	if (setrlimit(RLIMIT_AS, &memory) || setrlimit(RLIMIT_CPU, &cpu))
+		return SL_FAIL(SL_E_IO, "a worker cannot limit itself");
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	w = sl_calloc(1, sizeof(*w));
+	if (!w)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	st = read_request(w);
+	if (st == SL_OK)
+		st = plan(w);
+	for (size_t i = 0; i < w->n; i++)
+		sl_trace_finish(&w->tasks[i].trace);
+	sl_free(w);
+	return st;
 }
