@@ -26,7 +26,7 @@ all: $(PROGRAMS) ## build build/libsluice.a and the programs
 	@tools/stats --brief
 
 # The main job: the same model with and without the budget, every bit compared.
-demo: all ## the main job, about two minutes: plan, verify and train under a hard budget
+demo: all ## the main job, under four minutes: a hard budget, and three jobs on one device
 	@if [ -x examples/demo.sh ]; then SLUICE=$(BUILD)/sluice examples/demo.sh; \
 	else echo "examples/demo.sh is missing"; exit 1; fi
 

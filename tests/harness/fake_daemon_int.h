@@ -38,5 +38,7 @@ void sl_fake_hear(
 	struct sl_fake_daemon *d, struct sl_fake_job *j, const struct sl_msg *m);
 void sl_fake_say(struct sl_fake_job *j, const struct sl_msg *m);
 void sl_fake_take_room(struct sl_fake_job *j);
+/* All of it but the link: the slot is free. */
+void sl_fake_forget(struct sl_fake_job *j);
 
 #endif

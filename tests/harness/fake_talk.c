@@ -31,6 +31,17 @@ void sl_fake_take_room(struct sl_fake_job *j)
 	j->fd_p = j->fd_lane = -1;
 }
 
+void sl_fake_forget(struct sl_fake_job *j)
+{
+	if (!j->used)
+		return;
+	sl_turn_unmap(j->page);
+	sl_fake_take_room(j);
+	if (j->fd_page >= 0)
+		(void)close(j->fd_page);
+	*j = (struct sl_fake_job){.fd_page = -1, .fd_p = -1, .fd_lane = -1};
+}
+
 static void give_room(struct sl_fake_job *j, bool restore)
 {
 	struct sl_msg m = {.number = SL_MSG_ADMITTED};
