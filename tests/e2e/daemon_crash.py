@@ -147,7 +147,7 @@ class Daemon:
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [os.path.join(FOLDER, "sluiced"), "--budget", "64MiB", "--socket", self.path,
-                 "--quantum", "100ms", "--turn-timeout", "500ms", "--grace", "1s",
+                 "--quantum", "100ms", "--turn-timeout", "3s", "--grace", "1s",
                  "--log", os.path.join(self.folder, "decisions")], stderr=log)
         for _ in range(500):
             try:
@@ -209,7 +209,7 @@ def kill_daemon(daemon, job):
 
 def stop_client(daemon, job):
     job.send_signal(signal.SIGSTOP)
-    time.sleep(1.2)
+    time.sleep(4)
 
 
 def limit(daemon, what, most, seconds):
