@@ -99,9 +99,10 @@ SL_NODISCARD sl_status sl_prefetch_create(struct sl_data *d, struct sl_prefetch 
 SL_NODISCARD sl_status sl_prefetch_batch(struct sl_prefetch *p,
 	const struct sl_data_request *r, const struct sl_data_request *next, void *x,
 	int64_t *y);
-/* Whether a batch is being read ahead now, and waiting until none is. */
+/* Whether a batch is being read ahead now. */
 bool sl_prefetch_is_busy(struct sl_prefetch *p);
-void sl_prefetch_wait(struct sl_prefetch *p);
+/* Waits until none is, for at most `most_ns` (negative: for ever); whether none is. */
+bool sl_prefetch_wait(struct sl_prefetch *p, int64_t most_ns);
 void sl_prefetch_destroy(
 	struct sl_prefetch *p); /* waits for its thread; the set stays open */
 

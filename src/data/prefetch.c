@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "data/source.h"
 
@@ -69,12 +71,16 @@ static void *run(void *arg)
 sl_status sl_prefetch_create(struct sl_data *d, struct sl_prefetch **out)
 {
 	struct sl_prefetch *p = sl_calloc(1, sizeof(*p));
+	pthread_condattr_t attr;
 
 	if (!p)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to read ahead");
 	p->data = d;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->changed, NULL);
+	(void)pthread_condattr_init(&attr); /* none of these fails on Linux */
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
 	int err = pthread_create(&p->thread, NULL, run, p);
 	if (err) {
 		pthread_cond_destroy(&p->changed);
@@ -172,10 +178,18 @@ bool sl_prefetch_is_busy(struct sl_prefetch *p)
 	return busy;
 }
 
-void sl_prefetch_wait(struct sl_prefetch *p)
+bool sl_prefetch_wait(struct sl_prefetch *p, int64_t most_ns)
 {
+	sl_ns at = sl_clock_now() + (most_ns > 0 ? most_ns : 0);
+	struct timespec t = {.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000};
+	int err = 0;
+	bool idle;
+
 	pthread_mutex_lock(&p->lock);
-	while (p->state == WANTED)
-		pthread_cond_wait(&p->changed, &p->lock);
+	while (p->state == WANTED && err == 0)
+		err = most_ns < 0 ? pthread_cond_wait(&p->changed, &p->lock)
+				  : pthread_cond_timedwait(&p->changed, &p->lock, &t);
+	idle = p->state != WANTED;
 	pthread_mutex_unlock(&p->lock);
+	return idle;
 }

@@ -36,6 +36,7 @@ struct sl_step_io {
 	const void *given; /* samples that were handed in: fed instead of data */
 	size_t given_bytes; /* of all; what is missing in a batch is zero */
 	double loss, correct;
+	sl_ns late_ns; /* how long samples were waited for, when they last were */
 	bool want_logits;
 	float *logits; /* [batch, last dim], when wanted */
 	size_t logits_count;

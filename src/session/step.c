@@ -8,6 +8,8 @@
 
 #include "session/session_int.h"
 
+#define MOMENT_NS ((sl_ns)2000000)
+
 static int64_t part_size(const struct sl_instance *x, int64_t part)
 {
 	return sl_instance_part_begin(x, part + 1) - sl_instance_part_begin(x, part);
@@ -108,14 +110,20 @@ static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *d
 	return SL_OK;
 }
 
-/* A job that waits for its samples keeps no lane meanwhile. */
+/* A job that waits for its samples keeps no lane meanwhile; moments do not count. */
 static sl_status await_samples(struct sl_session *s)
 {
+	sl_ns begin = sl_clock_now();
+
+	s->io.late_ns = 0;
 	if (s->machine.gate == NULL || s->io.given != NULL ||
 		!sl_prefetch_is_busy(s->prefetch))
 		return SL_OK;
-	SL_TRY(sl_machine_idle(&s->machine));
-	sl_prefetch_wait(s->prefetch);
+	if (!sl_prefetch_wait(s->prefetch, MOMENT_NS)) {
+		SL_TRY(sl_machine_idle(&s->machine));
+		(void)sl_prefetch_wait(s->prefetch, -1);
+	}
+	s->io.late_ns = sl_clock_now() - begin;
 	return SL_OK;
 }
 
@@ -138,6 +146,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	SL_TRY(sl_machine_renew(&s->machine));
 	SL_TRY(sl_machine_step(&s->machine, &run));
 	s->machine.waits_next = s->machine.gate != NULL && s->io.given == NULL &&
+				s->io.late_ns > MOMENT_NS &&
 				sl_prefetch_is_busy(s->prefetch);
 	return sl_machine_leave(&s->machine);
 }

@@ -29,7 +29,7 @@ net="resnet18:classes=10,input=3x32x32 --batch 8 --steps $steps --seed 3"
 gpt="gpt2:layers=2,width=128,context=64 --batch 4 --steps $steps --seed 4"
 input=$work/input.txt
 head -c 20000 /dev/urandom | base64 >"$input"
-infer="gpt2:layers=2,width=128,context=64 --input $input --batch 8"
+infer="gpt2:layers=2,width=128,context=64 --input $input --batch 8 --quiet"
 
 # alone NAME OPTIONS...: a run that has the device to itself; its bytes and digest are what is wanted.
 alone()

@@ -61,8 +61,7 @@ static void give_turn(struct sl_fake_daemon *d)
 	d->jobs[next].has_turn = true;
 	if (d->jobs[next].e > 0)
 		sl_assert_ok(sl_shared_scrub(d->jobs[next].fd_lane, 0, d->jobs[next].e));
-	sl_turn_grant(d->jobs[next].page);
-	sl_turn_ask(d->jobs[next].page);
+	sl_turn_grant_one(d->jobs[next].page);
 }
 
 static void drop(struct sl_fake_job *j)
