@@ -7,6 +7,9 @@
 #include "base/units.h"
 
 #define UNKNOWN_TURN_NS 1000000
+#define LOOK_NS \
+	((sl_ns)2 * 1000000) /* looks are at most so far apart when one is due \
+			      */
 #define TRIES 16 /* waiting jobs that victims are sought for at a time */
 #define MOVES 20 /* a stay is at least so long as so many times moving away and back */
 
@@ -420,6 +423,7 @@ sl_ns sl_share_next_wake(const struct sl_share *s)
 	sl_ns next = sl_share_next_age(s), floor = s->rules.quantum_ns / 64 + 1;
 	bool takes = s->policy->by_remaining || (s->policy->turns && s->policy->charge);
 
+	floor = floor < LOOK_NS ? floor : LOOK_NS;
 	for (size_t i = 0; takes && !s->rules.shares && i < s->lanes.n; i++) {
 		const struct sl_lane *lane = &s->lanes.items[i];
 		const struct sl_job *v = sl_share_find(s, lane->holder);
