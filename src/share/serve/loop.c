@@ -123,7 +123,9 @@ static sl_status start(struct sl_serve *s, bool sockets)
 		.quantum_ns = s->config->quantum,
 		.lanes = (uint32_t)s->config->lanes};
 
-	s->ring = sl_calloc(SL_SRV_RING, sizeof(*s->ring));
+	s->ring = sl_alloc(SL_SRV_RING * sizeof(*s->ring));
+	if (s->ring) /* written now, so that resident memory does not creep up */
+		memset(s->ring, 0, SL_SRV_RING * sizeof(*s->ring));
 	if (!s->ring)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left for the log");
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
