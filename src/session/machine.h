@@ -108,6 +108,10 @@ SL_NODISCARD sl_status sl_machine_enter(struct sl_machine *m);
 SL_NODISCARD sl_status sl_machine_leave(struct sl_machine *m);
 /* Before long work outside of turns. */
 SL_NODISCARD sl_status sl_machine_idle(struct sl_machine *m);
+/* A plan that was made elsewhere, as text: taken over at a boundary if it is sound, lives
+ * in the memory there is and is good. */
+SL_NODISCARD sl_status sl_machine_offer(
+	struct sl_machine *m, const char *text, size_t len);
 /* The job's part of the links from now on, in millionths: its next plans know it. */
 void sl_machine_channel(struct sl_machine *m, uint32_t ppm);
 /* SL_E_LOST once the memory was taken away. */

@@ -29,6 +29,7 @@ struct sl_replan {
 	uint32_t part_ppm, old_part_ppm; /* of the links: now, and when planned last */
 	sl_ns rest_until; /* no planning before */
 	struct sl_replan_stats stats;
+	struct sl_plan other; /* of somebody else; without values: none */
 
 	pthread_t thread;
 	bool started;
@@ -159,6 +160,7 @@ void sl_replan_destroy(struct sl_replan *r)
 	pthread_mutex_destroy(&r->lock);
 	sl_plan_finish(&r->slots[0]);
 	sl_plan_finish(&r->slots[1]);
+	sl_plan_finish(&r->other);
 	sl_free(r->timed.ops);
 	sl_free(r->times);
 	sl_free(r);
@@ -239,6 +241,32 @@ static bool take_result(struct sl_replan *r)
 	return r->cheaper;
 }
 
+void sl_replan_offer(struct sl_replan *r, struct sl_plan *p)
+{
+	sl_plan_finish(&r->other);
+	sl_plan_move(&r->other, p);
+}
+
+/* Others' jobs gain what this one may lose: a little dearer is good enough. */
+static const struct sl_plan *take_other(struct sl_replan *r)
+{
+	struct sl_plan_price now, then;
+	bool good;
+
+	if (sl_plan_price(&r->timed, r->plan, &now) != SL_OK ||
+		sl_plan_price(&r->timed, &r->other, &then) != SL_OK)
+		return NULL;
+	good = then.iter_ns <= now.iter_ns + now.iter_ns / 50 &&
+	       (r->opts.most_p_bytes == 0 || r->other.p_bytes <= r->opts.most_p_bytes);
+	if (!good)
+		return NULL;
+	sl_plan_finish(free_slot(r));
+	sl_plan_move(free_slot(r), &r->other);
+	r->stats.price_ns = then.iter_ns;
+	r->stats.plans++;
+	return free_slot(r);
+}
+
 const struct sl_plan *sl_replan_boundary(struct sl_replan *r)
 {
 	enum state state;
@@ -251,7 +279,10 @@ const struct sl_plan *sl_replan_boundary(struct sl_replan *r)
 		r->stats.steps_meanwhile++;
 	else if (state == READY)
 		offer = take_result(r) ? free_slot(r) : NULL;
-	else if (wants_plan(r))
+	else if (r->other.n_values > 0) {
+		offer = take_other(r);
+		sl_plan_finish(&r->other);
+	} else if (wants_plan(r))
 		begin_plan(r);
 	r->fresh = false;
 	return offer;

@@ -52,6 +52,9 @@ uint64_t *sl_replan_times(struct sl_replan *r);
 void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links);
 /* The links are shared with others from now on: what is left of them, in millionths. */
 void sl_replan_channel(struct sl_replan *r, uint32_t ppm);
+/* A plan that another made, checked already; taken (p is empty afterwards) and offered at
+ * a boundary unless it is much dearer than the one in force. */
+void sl_replan_offer(struct sl_replan *r, struct sl_plan *p);
 /* Before a step: judges what was measured. Returns a plan that is to be adopted, or NULL.
  * After a plan comes sl_replan_adopted, before anything else. */
 const struct sl_plan *sl_replan_boundary(struct sl_replan *r);

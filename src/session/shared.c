@@ -9,6 +9,7 @@
 #include "share/client/client.h"
 
 #define NS_PER_S 1e9
+#define TRACE_MOST ((size_t)64 << 20)
 #define MOST_S 1e9 /* of times given in seconds */
 
 struct sl_shared {
@@ -111,9 +112,39 @@ static sl_status join(void *ctx, const struct sl_menu *menu, struct sl_host_gran
 	return SL_OK;
 }
 
+/* A job that swaps shares the channels: it may be planned together with others. */
+static sl_status tell_trace(const struct sl_shared *x)
+{
+	const struct sl_machine *m = &x->session->machine;
+	struct sl_buf text = SL_BUF_MAX(TRACE_MOST);
+	sl_status st;
+
+	if (m->replan == NULL)
+		return SL_OK;
+	st = sl_trace_print(&m->watched->trace, &text);
+	if (st == SL_OK)
+		st = sl_client_trace(x->client, sl_buf_text(&text), text.len);
+	sl_buf_finish(&text);
+	return st == SL_E_LIMIT ? SL_OK : st; /* too long to be worth it */
+}
+
 static sl_status ready(void *ctx)
 {
-	return sl_client_ready(((struct sl_shared *)ctx)->client);
+	const struct sl_shared *x = ctx;
+
+	SL_TRY(sl_client_ready(x->client));
+	return tell_trace(x);
+}
+
+/* Nobody has to take a plan: one that is no good is left. */
+static void look_for_plan(const struct sl_shared *x)
+{
+	struct sl_buf text = SL_BUF_INIT;
+
+	if (sl_client_take_plan(x->client, &text) == SL_OK)
+		(void)!sl_machine_offer(
+			&x->session->machine, sl_buf_text(&text), text.len);
+	sl_buf_finish(&text);
 }
 
 static bool stopped(void *ctx)
@@ -159,6 +190,8 @@ static sl_status enter(void *ctx)
 	struct sl_shared *x = ctx;
 
 	sl_machine_channel(&x->session->machine, sl_client_channel_ppm(x->client));
+	if (sl_client_has_plan(x->client))
+		look_for_plan(x);
 	return sl_client_enter(x->client);
 }
 

@@ -78,6 +78,21 @@ sl_status sl_machine_renew(struct sl_machine *m)
 	return st == SL_E_INFEASIBLE ? SL_OK : st;
 }
 
+sl_status sl_machine_offer(struct sl_machine *m, const char *text, size_t len)
+{
+	struct sl_plan plan = SL_PLAN_INIT;
+	sl_status st = SL_OK;
+
+	if (m->replan == NULL)
+		return SL_OK;
+	SL_TRY_OUT(sl_plan_parse("a joint plan", text, len, &m->watched->trace, &plan));
+	SL_TRY_OUT(sl_plan_check(&m->watched->trace, &plan, m->arena_bytes, NULL));
+	sl_replan_offer(m->replan, &plan);
+out:
+	sl_plan_finish(&plan);
+	return st;
+}
+
 uint64_t sl_machine_predicted_ns(const struct sl_machine *m)
 {
 	struct sl_replan_stats stats;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/buf.h"
 #include "share/wire/proto.h"
 
 /*
@@ -75,6 +76,14 @@ bool sl_client_stopped(const struct sl_client *c);
 uint32_t sl_client_channel_ppm(const struct sl_client *c);
 /* What its tiers hold and carried so far; the daemon hears it once a second. */
 void sl_client_rate(struct sl_client *c, const struct sl_msg_rate *rate);
+/* The text of the job's trace, after ready: jobs that gave theirs may be planned
+ * together.
+ */
+SL_NODISCARD sl_status sl_client_trace(struct sl_client *c, const char *text, size_t len);
+/* The text of such a plan that came since, appended; false: none did. Nobody checked it.
+ */
+bool sl_client_has_plan(const struct sl_client *c);
+SL_NODISCARD sl_status sl_client_take_plan(struct sl_client *c, struct sl_buf *out);
 /* Of a service; any thread. The daemon may be gone: then nobody hears it. */
 void sl_client_answer(struct sl_client *c, const struct sl_msg_answer *a);
 

@@ -38,7 +38,7 @@ struct sl_client_reply {
 struct sl_client {
 	struct sl_client_opts opts;
 	char path[SL_DAEMON_PATH];
-	struct sl_atom32 flags, channel_ppm, swaps;
+	struct sl_atom32 flags, channel_ppm, swaps, plan_here;
 	pthread_t thread;
 	bool started;
 
@@ -55,6 +55,8 @@ struct sl_client {
 	uint32_t words_seq; /* of the question under way; 0: none */
 	struct sl_msg_rate rate;
 	bool rate_new;
+	int plan_fd; /* -1: none */
+	uint64_t plan_bytes;
 	uint64_t reattached;
 	/* What an ATTACH says. */
 	uint32_t job; /* 0 with no token: not enlisted */

@@ -92,6 +92,13 @@ static void on_lost(struct sl_client *c, struct sl_link *l, const struct sl_msg 
 	tell(c, SL_CLIENT_LOST);
 }
 
+static void on_plan(struct sl_client *c, struct sl_link *l, const struct sl_msg *m)
+{
+	replace_fd(&c->plan_fd, sl_link_take(l, 0));
+	c->plan_bytes = m->u.plan.bytes;
+	sl_atom32_store(&c->plan_here, 1);
+}
+
 static void on_stop(struct sl_client *c, struct sl_link *l, const struct sl_msg *m)
 {
 	(void)l;
@@ -147,6 +154,7 @@ static const struct row {
 	{SL_MSG_CHANNEL, on_channel},
 	{SL_MSG_LOST, on_lost},
 	{SL_MSG_STOP, on_stop},
+	{SL_MSG_PLAN, on_plan},
 	{SL_MSG_DONE, on_done},
 	{SL_MSG_ERROR, on_error},
 	{SL_MSG_WORDS, on_words},

@@ -154,6 +154,32 @@ static void the_first_measured_step_gives_the_second_plan(void **state)
 	rig_close(&g);
 }
 
+static void a_plan_of_others_is_offered_unless_it_is_dear(void **state)
+{
+	struct sl_plan other = SL_PLAN_INIT;
+	const struct sl_plan *offer;
+	struct rig g;
+
+	(void)state;
+	rig_open(&g);
+	assert_null(step(&g, 250));
+	sl_assert_ok(sl_policy_plan(&policy, &g.t, 16 * BLOCK, &other));
+	sl_replan_offer(g.r, &other);
+	assert_int_equal(other.n_values, 0);
+	offer = step(&g, 250);
+	assert_non_null(offer);
+	assert_int_equal(offer->n_actions, 2);
+	sl_replan_adopted(g.r, true);
+	assert_ptr_equal(sl_replan_plan(g.r), offer);
+	/* Copies that nothing hides. */
+	sl_assert_ok(sl_policy_plan(&policy, &g.t, 16 * BLOCK, &other));
+	other.actions[0].delay_ns = 1000000;
+	sl_replan_offer(g.r, &other);
+	offer = step(&g, 250);
+	assert_null(offer);
+	rig_close(&g);
+}
+
 static void only_a_drift_gives_a_third(void **state)
 {
 	const struct sl_plan *offer;
@@ -239,6 +265,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(the_first_measured_step_gives_the_second_plan),
+		SL_TEST(a_plan_of_others_is_offered_unless_it_is_dear),
 		SL_TEST(only_a_drift_gives_a_third),
 		SL_TEST(steps_go_on_while_a_plan_is_made),
 		SL_TEST(a_link_that_is_slower_than_stored_counts_at_the_next_plan),
