@@ -11,6 +11,7 @@
 
 #define MOST_OF_A_PEER 64
 #define MOST_OF_A_SERVICE 1024
+#define MOST_QUEUED ((size_t)2 << 20) /* bytes that a service has not read yet */
 #define MAX_ASKS ((size_t)1 << 16)
 
 static uint32_t asks_of(const struct sl_serve *s, const struct sl_srv_peer *p)
@@ -63,7 +64,9 @@ sl_status sl_srv_ask(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_
 		return SL_FAIL(SL_E_NOT_FOUND,
 			"there is no service '%s' now; `sluice ps` shows what runs",
 			a->service);
-	if (asks_of(s, p) >= MOST_OF_A_PEER || asks_for(s, j->id) >= MOST_OF_A_SERVICE)
+	/* What others send never makes the daemon cut the service off. */
+	if (asks_of(s, p) >= MOST_OF_A_PEER || asks_for(s, j->id) >= MOST_OF_A_SERVICE ||
+		sl_link_queued(j->peer->link) + a->input.size > MOST_QUEUED)
 		return SL_FAIL(SL_E_BUSY, "service '%s' has too many requests already",
 			a->service);
 	if (sl_grow((void **)&s->asks, &s->cap_asks, s->n_asks + 1, sizeof(s->asks[0]),

@@ -157,6 +157,11 @@ static sl_status tell(struct sl_serve *s, struct sl_srv_job *j)
 
 	if (!sj || !mem || !has_place(s, sj))
 		return SL_OK;
+	/* A job of its user cut it short: nobody else is given it. */
+	if (mem->fd >= 0 && !sl_srv_mem_whole(mem)) {
+		sl_srv_mem_revoke(s, j->lane, j->user);
+		return SL_OK;
+	}
 	/* Too small, and still in use, or to be brought back: another round. */
 	if (mem->known || (mem->fd >= 0 && mem->bytes < sj->ephemeral_bytes))
 		return SL_OK;

@@ -139,6 +139,20 @@ static sl_status check_room(const struct sl_serve *s, uid_t user)
 	return SL_OK;
 }
 
+/* Requests go to the services of a name: another user's would hear what is not for it. */
+static sl_status check_name(
+	const struct sl_serve *s, uid_t user, const struct sl_msg_reg *r)
+{
+	for (size_t i = 0; r->kind == SL_WIRE_SERVICE && i < s->n_jobs; i++)
+		if (s->jobs[i]->asked.kind == SL_WIRE_SERVICE &&
+			s->jobs[i]->user != user &&
+			strcmp(s->jobs[i]->asked.name, r->name) == 0)
+			return SL_FAIL(SL_E_NO,
+				"service '%s' is user %u's; choose another name", r->name,
+				s->jobs[i]->user);
+	return SL_OK;
+}
+
 static void on_exit_of(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)
 {
 	struct sl_srv_job *j =
@@ -290,6 +304,7 @@ sl_status sl_srv_register(
 			p->job->id);
 	SL_TRY(check_sizes(&r));
 	SL_TRY(check_room(s, p->uid));
+	SL_TRY(check_name(s, p->uid, &r));
 	st = find_row(s, p->uid, &r, &row);
 	if (st != SL_OK) {
 		s->counts.rejects++;

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/memfd.h"
 #include "device/shared.h"
 
 #define MAX_MEMS ((size_t)1 << 20)
@@ -251,6 +252,13 @@ sl_status sl_srv_mem_make(struct sl_serve *s, struct sl_srv_mem *m)
 	sl_srv_identity(m->fd, &m->device, &m->inode);
 	sl_srv_record_mem(s, m);
 	return SL_OK;
+}
+
+bool sl_srv_mem_whole(const struct sl_srv_mem *m)
+{
+	struct sl_memfd_info info;
+
+	return sl_shared_identity(m->fd, &info) == SL_OK && info.bytes == m->bytes;
 }
 
 void sl_srv_mem_revoke(struct sl_serve *s, uint32_t lane, uid_t user)

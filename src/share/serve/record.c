@@ -154,7 +154,9 @@ static void write_anew(struct sl_serve *s)
 		fail(s, sl_last_error());
 		goto out;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Never what somebody else put there: it has the jobs' tokens. */
+	(void)unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || !write_all(fd, &all) || rename(path, r->path)) {
 		fail(s, strerror(errno));
 		(void)unlink(path);

@@ -83,6 +83,8 @@ void sl_srv_mems(struct sl_serve *s);
 void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes);
 /* The lane's memory of that user goes, whoever maps it; its other jobs get new one. */
 void sl_srv_mem_revoke(struct sl_serve *s, uint32_t lane, uid_t user);
+/* Still as large as it was made. */
+bool sl_srv_mem_whole(const struct sl_srv_mem *m);
 /* Its memory, where it is not there yet. */
 SL_NODISCARD sl_status sl_srv_mem_make(struct sl_serve *s, struct sl_srv_mem *m);
 /* Whether nobody else's bytes lie in the lane; begins to empty it if some do. */

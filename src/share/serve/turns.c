@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 
 #define USUAL_TURNS 20
+#define LONGEST 60 /* times the turn timeout, whatever is usual */
 #define READY_TIMES 6 /* as long as a turn, for what is filled or moved away */
 #define READY_NS_A_MIB ((sl_ns)20 * 1000000) /* filling P from a slow disk */
 
@@ -21,10 +22,14 @@ static sl_ns usual_turn(const struct sl_srv_job *j)
 				    : (sl_ns)j->asked.menu.rows[j->row].turn_ns;
 }
 
+/* A job that says its turns are long, or makes them so, is not waited for for ever. */
 static sl_ns patience(const struct sl_serve *s, const struct sl_srv_job *j)
 {
 	sl_ns usual = usual_turn(j);
-	sl_ns most = SL_SHARE_MOST / USUAL_TURNS;
+	sl_ns limit = s->config->turn_timeout < SL_SHARE_MOST / LONGEST
+			      ? s->config->turn_timeout * LONGEST
+			      : SL_SHARE_MOST;
+	sl_ns most = limit / USUAL_TURNS;
 
 	usual = (usual < most ? usual : most) * USUAL_TURNS;
 	return usual > s->config->turn_timeout ? usual : s->config->turn_timeout;
@@ -168,6 +173,28 @@ static void ask(struct sl_serve *s, struct sl_srv_job *j)
 		sl_turn_unask(j->page);
 }
 
+static bool somebody_waits(const struct sl_serve *s)
+{
+	for (size_t i = 0; i < s->share.n; i++)
+		if (!s->share.jobs[i]->resident && !s->share.jobs[i]->held)
+			return true;
+	return false;
+}
+
+/* It has memory that it does not take into use, and stands in others' way: in the lane's
+ * turn, or by its bytes alone. */
+static bool owes_ready(const struct sl_serve *s, const struct sl_srv_job *j)
+{
+	if (!j->told || j->ready || j->tell != SL_SRV_TELL_NOTHING || !j->resident)
+		return false;
+	if (s->share.lanes.items[j->lane].holder == j->id)
+		return true;
+	/* Who is idle or paused is moved away instead, once it is ready. */
+	return ((j->holds & SL_SRV_HOLD_UNREADY) ||
+		       !(j->holds & (SL_SRV_HOLD_IDLE | SL_SRV_HOLD_USER))) &&
+	       somebody_waits(s);
+}
+
 /* When a job is out of patience's reach; -1: it owes nothing. */
 static sl_ns deadline_of(const struct sl_serve *s, const struct sl_srv_job *j)
 {
@@ -177,8 +204,7 @@ static sl_ns deadline_of(const struct sl_serve *s, const struct sl_srv_job *j)
 		return j->wanted_ns + patience(s, j);
 	if (j->parking)
 		return j->parking_ns + ready_patience(s, j);
-	if (j->told && !j->ready && j->tell == SL_SRV_TELL_NOTHING && j->resident &&
-		s->share.lanes.items[j->lane].holder == j->id)
+	if (owes_ready(s, j))
 		return j->unready_ns + ready_patience(s, j);
 	return -1;
 }

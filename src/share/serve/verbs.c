@@ -85,13 +85,15 @@ static sl_status do_ready(struct call *c)
 
 static sl_status do_report(struct call *c)
 {
+	bool had = c->j->granted || c->j->overhang;
+
 	/* First, so that the turn that it gives back is not given to it again. */
 	if (c->m->u.report.idle)
 		sl_srv_job_hold(c->s, c->j, SL_SRV_HOLD_IDLE, true);
-	/* One a turn that was given: no peer can flood with them. */
-	if (c->j->granted || c->j->overhang)
-		c->p->tokens += 1;
 	sl_srv_report(c->s, c->j, c->m->u.report.turns, c->m->u.report.used_ns);
+	/* One a turn that was given and is back: no peer can flood with them. */
+	if (had && !c->j->granted && !c->j->overhang)
+		c->p->tokens += 1;
 	return SL_OK;
 }
 
