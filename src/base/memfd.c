@@ -78,10 +78,14 @@ sl_status sl_memfd_check(int fd, unsigned must, unsigned never, struct sl_memfd_
 	struct statfs fs;
 	int seals;
 
-	if (sl_fs_injected() || fstat(fd, &s) || fstatfs(fd, &fs))
+	/* First: a file of a file system that somebody wrote may never answer the rest.
+	 */
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 && errno == EINVAL)
+		return SL_FAIL(SL_E_INVALID, "the descriptor is not shared memory");
+	if (seals < 0 || sl_fs_injected() || fstat(fd, &s) || fstatfs(fd, &fs))
 		return SL_FAIL(
 			SL_E_IO, "cannot look at a descriptor: %s", strerror(errno));
-	seals = fcntl(fd, F_GET_SEALS);
 	if (!S_ISREG(s.st_mode) || fs.f_type != TMPFS_MAGIC || seals < 0)
 		return SL_FAIL(SL_E_INVALID, "the descriptor is not shared memory");
 	if (((unsigned)seals & must) != must || ((unsigned)seals & never) != 0)
