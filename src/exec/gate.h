@@ -28,6 +28,8 @@ struct sl_gate {
 	sl_status (*idle)(void *ctx);
 	/* Whether the memory was taken away meanwhile: asked before each op. */
 	bool (*lost)(void *ctx);
+	/* SL_E_LOST with the reason, once it was; NULL: nobody knows one. */
+	sl_status (*reason)(void *ctx);
 };
 
 #endif

@@ -258,6 +258,11 @@ static sl_status open_service(struct sl_shared *x)
 	return c->serve != NULL ? sl_service_create(&opts, &x->service) : SL_OK;
 }
 
+static sl_status reason(void *ctx)
+{
+	return sl_client_reason(((struct sl_shared *)ctx)->client);
+}
+
 sl_status sl_shared_open(struct sl_session *s)
 {
 	const struct sl_session_config *config = &s->config;
@@ -283,7 +288,8 @@ sl_status sl_shared_open(struct sl_session *s)
 			.wanted = wanted,
 			.leave = leave,
 			.idle = idle,
-			.lost = lost},
+			.lost = lost,
+			.reason = reason},
 		.join = join,
 		.ready = ready,
 		.stopped = stopped,

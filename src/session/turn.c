@@ -4,15 +4,17 @@
 
 #include "base/compiler.h"
 
-static sl_status fail_lost(void)
+static sl_status fail_lost(const struct sl_machine *m)
 {
+	if (m->gate->reason != NULL)
+		return m->gate->reason(m->gate->ctx);
 	return SL_FAIL(SL_E_LOST, "the device's memory was taken from this job");
 }
 
 sl_status sl_machine_look(const struct sl_machine *m)
 {
 	if (SL_UNLIKELY(m->gate != NULL && m->gate->lost(m->gate->ctx)))
-		return fail_lost();
+		return fail_lost(m);
 	return SL_OK;
 }
 

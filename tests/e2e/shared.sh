@@ -173,7 +173,18 @@ code=$?
 [ "$code" = 130 ] && ok "SIGINT leaves the queue" || not_ok "SIGINT leaves the queue (exit $code)"
 kill -9 $a
 wait $a 2>/dev/null
-stop_daemon
+
+# A daemon that does not come back is waited for as long as was said.
+launch gpt $gpt --steps 100000 --daemon-timeout 1s
+a=$!
+until_step 1 gpt $a
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null
+daemon=
+wait $a
+code=$?
+[ "$code" = 5 ] && grep -q "daemon-timeout" "$work/gpt.err" && ok "a daemon that stays away is a loss" ||
+	not_ok "a daemon that stays away is a loss (exit $code)"
 }
 
 run train lenet5 --steps 1 --shared --socket "$socket"

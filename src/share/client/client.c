@@ -41,7 +41,7 @@ void sl_client_say(struct sl_client *c, const struct sl_msg *m)
 	pthread_mutex_unlock(&c->lock);
 }
 
-sl_status sl_client_fail_lost(struct sl_client *c)
+sl_status sl_client_reason(struct sl_client *c)
 {
 	char text[sizeof(c->lost_text)];
 
@@ -154,7 +154,7 @@ static sl_status enlist(struct sl_client *c, struct sl_msg *m)
 		return st;
 	if (asked_to_stop(c))
 		return SL_FAIL(SL_E_INTERRUPTED, "interrupted before the first step");
-	return sl_client_fail_lost(c);
+	return sl_client_reason(c);
 }
 
 sl_status sl_client_enlist(struct sl_client *c, const struct sl_msg_reg *job)
@@ -209,7 +209,7 @@ sl_status sl_client_ready(struct sl_client *c)
 	struct sl_msg m = sl_client_ready_msg(c);
 
 	if (sl_client_lost(c))
-		return sl_client_fail_lost(c);
+		return sl_client_reason(c);
 	pthread_mutex_lock(&c->lock);
 	c->filled = true;
 	sl_client_say_locked(c, &m);

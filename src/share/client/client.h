@@ -66,6 +66,8 @@ bool sl_client_wanted(struct sl_client *c);
 SL_NODISCARD sl_status sl_client_leave(struct sl_client *c, sl_ns used_ns, bool rests);
 SL_NODISCARD sl_status sl_client_idle(struct sl_client *c);
 bool sl_client_lost(const struct sl_client *c); /* any thread */
+/* SL_E_LOST with what is known of the reason. */
+sl_status sl_client_reason(struct sl_client *c);
 /* While idle: does what the daemon asks for meanwhile, such as parking. P may be gone
  * until the next enter. */
 SL_NODISCARD sl_status sl_client_tend(struct sl_client *c);

@@ -86,7 +86,6 @@ void sl_client_say_locked(struct sl_client *c, const struct sl_msg *m);
 void sl_client_say(struct sl_client *c, const struct sl_msg *m);
 /* Under the lock: for at most ns, or until something changed. */
 void sl_client_wait_locked(struct sl_client *c, sl_ns ns);
-sl_status sl_client_fail_lost(struct sl_client *c);
 /* READY for the lane's memory that the client has; under the lock or on the session's
  * thread. */
 struct sl_msg sl_client_ready_msg(const struct sl_client *c);

@@ -100,7 +100,7 @@ static sl_status park(struct sl_client *c)
 	if (c->mapped || (c->filled && !c->restore))
 		st = copy_out(c, sl_window_base(c->window));
 	if (st != SL_OK && sl_client_lost(c))
-		return sl_client_fail_lost(c);
+		return sl_client_reason(c);
 	if (st != SL_OK)
 		return sl_fail_prefix(st,
 			"parking %llu bytes to make room for another job; --disk DIR "
@@ -270,7 +270,7 @@ sl_status sl_client_see_to(struct sl_client *c)
 	sl_status st = SL_OK;
 
 	if (sl_client_lost(c))
-		return sl_client_fail_lost(c);
+		return sl_client_reason(c);
 	if (!sl_client_flag(c, SL_CLIENT_NEWS))
 		return SL_OK;
 	take_mail(c, &mail);

@@ -62,7 +62,7 @@ sl_status sl_client_wait_turn(struct sl_client *c, bool stoppable)
 			return SL_FAIL(SL_E_INTERRUPTED,
 				"interrupted while it waited for its turn");
 		if (look(c, &got) != SL_OK)
-			return sl_client_fail_lost(c);
+			return sl_client_reason(c);
 		if (got && !sl_client_flag(c, SL_CLIENT_NEWS | SL_CLIENT_LOST))
 			return SL_OK;
 		sl_client_explain(c, sl_clock_now() - begin);
