@@ -110,7 +110,8 @@ static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *d
 	return SL_OK;
 }
 
-/* A job that waits for its samples keeps no lane meanwhile; moments do not count. */
+/* A job that waits for its samples keeps no lane that another wants meanwhile; moments do
+ * not count. */
 static sl_status await_samples(struct sl_session *s)
 {
 	sl_ns begin = sl_clock_now();
@@ -119,7 +120,9 @@ static sl_status await_samples(struct sl_session *s)
 	if (s->machine.gate == NULL || s->io.given != NULL ||
 		!sl_prefetch_is_busy(s->prefetch))
 		return SL_OK;
-	if (!sl_prefetch_wait(s->prefetch, MOMENT_NS)) {
+	while (!sl_prefetch_wait(s->prefetch, MOMENT_NS)) {
+		if (!s->machine.gate->wanted(s->machine.gate->ctx))
+			continue;
 		SL_TRY(sl_machine_idle(&s->machine));
 		(void)sl_prefetch_wait(s->prefetch, -1);
 	}
