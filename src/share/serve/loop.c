@@ -17,7 +17,7 @@
 #include "base/fs.h"
 #include "share/policy/policy.h"
 
-#define EVENTS 64
+#define EVENTS 256
 #define MILLISECOND ((sl_ns)1000000)
 
 sl_status sl_srv_watch(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)

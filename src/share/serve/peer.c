@@ -5,6 +5,7 @@
  * 1. A peer above its rate is not read for a while; nobody is killed for being fast.
  * 2. One that does not read what it asked for is cut off when its buffer is full.
  * 3. Peers are freed at the end of a round: events of the same round may name them.
+ * 4. A round hears messages for a while only, of each user in turn (users.c).
  */
 #include "share/serve/serve_int.h"
 
@@ -19,7 +20,7 @@
 #define IN_SMALL ((size_t)64 << 10) /* before a job is registered */
 #define OUT_LARGE ((size_t)4 << 20)
 #define OUT_MOST ((size_t)2 << 20)
-#define TURN_MESSAGES 64 /* of one peer a round */
+#define HEARING_NS ((sl_ns)1000000) /* of a round; turns do not wait for longer */
 
 static void watch(struct sl_serve *s, struct sl_srv_peer *p)
 {
@@ -70,6 +71,7 @@ void sl_srv_peers_bury(struct sl_serve *s)
 		}
 		*at = p->next;
 		sl_link_destroy(p->link);
+		sl_srv_user_leave(s, p->user);
 		sl_free(p);
 	}
 }
@@ -182,72 +184,84 @@ static void break_off(struct sl_serve *s, struct sl_srv_peer *p, sl_status st)
 	flush(s, p);
 }
 
-static void handle(struct sl_serve *s, struct sl_srv_peer *p)
+/* One message, if there is one and it may. */
+static void hear(struct sl_serve *s, struct sl_srv_peer *p)
 {
 	struct sl_msg m;
 	bool any;
+	sl_status st;
 
-	p->more = true;
-	for (int i = 0; i < TURN_MESSAGES && !p->dead && !p->closing; i++) {
-		sl_status st;
-
-		if (p->resume_ns > 0 || !may_handle(s, p))
-			return;
-		st = sl_link_next(p->link, &m, &any);
-		if (st != SL_OK && !any) {
-			break_off(s, p, st);
-			return;
-		}
-		if (!any) {
-			p->tokens += 1;
-			p->more = false;
-			return;
-		}
-		s->counts.messages++;
-		if (st != SL_OK)
-			sl_srv_error(s, p, m.seq, st);
-		else
-			sl_srv_handle(s, p, &m);
+	if (!may_handle(s, p))
+		return;
+	st = sl_link_next(p->link, &m, &any);
+	if (st != SL_OK && !any) {
+		break_off(s, p, st);
+		return;
 	}
+	if (!any) {
+		p->tokens += 1;
+		p->more = false;
+		if (p->closed)
+			sl_srv_peer_close(s, p, NULL);
+		return;
+	}
+	s->counts.messages++;
+	if (st != SL_OK)
+		sl_srv_error(s, p, m.seq, st);
+	else
+		sl_srv_handle(s, p, &m);
 }
 
 static void on_peer(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)
 {
 	struct sl_srv_peer *p = (struct sl_srv_peer *)source;
-	bool closed = false;
-	sl_status st = SL_OK;
 
 	if (p->dead)
 		return;
 	if (events & EPOLLOUT)
 		flush(s, p);
-	if (!p->dead && p->resume_ns == 0 && !p->closing &&
-		(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		st = sl_link_receive(p->link, &closed);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		sl_srv_peer_close(s, p, NULL);
-	else
+	if (p->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
-	if (!p->dead && st == SL_OK && !p->closing)
-		handle(s, p);
-	if (!p->dead && (st != SL_OK || (closed && !p->more)))
+	if (p->resume_ns > 0 || p->closing) {
+		if (events & (EPOLLHUP | EPOLLERR))
+			sl_srv_peer_close(s, p, NULL);
+		return;
+	}
+	/* What is here already is heard first. */
+	if (p->more)
+		return;
+	p->more = true;
+	if (sl_link_receive(p->link, &p->closed) != SL_OK)
 		sl_srv_peer_close(s, p, NULL);
+}
+
+/* Until something is to be carried out, which does not wait for what others say. */
+static void hear_all(struct sl_serve *s)
+{
+	sl_ns began = s->clock(s->clock_ctx), now = began, after;
+	struct sl_srv_peer *p = sl_srv_next_heard(s);
+
+	while (p) {
+		hear(s, p);
+		after = s->clock(s->clock_ctx);
+		sl_srv_heard(s, p, after - now);
+		now = after;
+		p = !s->dirty && now - began < HEARING_NS ? sl_srv_next_heard(s) : NULL;
+	}
 }
 
 void sl_srv_peers_round(struct sl_serve *s)
 {
-	for (struct sl_srv_peer *p = s->peers; p; p = p->next) {
-		if (p->dead)
-			continue;
-		if (p->resume_ns > 0 && s->now_ns >= p->resume_ns) {
+	for (struct sl_srv_peer *p = s->peers; p; p = p->next)
+		if (!p->dead && p->resume_ns > 0 && s->now_ns >= p->resume_ns) {
 			p->resume_ns = 0;
 			watch(s, p);
 		}
-		if (p->more && p->resume_ns == 0 && !p->closing)
-			handle(s, p);
+	hear_all(s);
+	for (struct sl_srv_peer *p = s->peers; p; p = p->next)
 		if (!p->dead && !p->writes && sl_link_queued(p->link) > 0)
 			flush(s, p);
-	}
+	sl_srv_users_round(s);
 }
 
 sl_ns sl_srv_peers_due(const struct sl_serve *s)
@@ -257,23 +271,10 @@ sl_ns sl_srv_peers_due(const struct sl_serve *s)
 	for (const struct sl_srv_peer *p = s->peers; p; p = p->next) {
 		sl_ns at = p->resume_ns > 0 ? p->resume_ns : p->more ? s->now_ns : -1;
 
-		if (!p->dead && at >= 0 && (due < 0 || at < due))
+		if (!p->dead && !p->closing && at >= 0 && (due < 0 || at < due))
 			due = at;
 	}
 	return due;
-}
-
-static sl_status check_room(const struct sl_serve *s, uid_t uid)
-{
-	uint64_t n = 0;
-
-	for (const struct sl_srv_peer *p = s->peers; p; p = p->next)
-		n += !p->dead && p->uid == uid;
-	if (n >= s->config->connections_per_user)
-		return SL_FAIL(SL_E_LIMIT,
-			"user %u has %llu connections, the most (connections_per_user)",
-			uid, (unsigned long long)n);
-	return SL_OK;
 }
 
 /* The reason, for one that gets no further. */
@@ -309,11 +310,12 @@ sl_status sl_serve_adopt(struct sl_serve *s, int fd, const struct ucred *who)
 	}
 	p->source = (struct sl_srv_source){.fd = sl_link_fd(p->link), .on = on_peer};
 	sl_link_limit(p->link, IN_SMALL, OUT_MOST);
-	st = check_room(s, p->uid);
+	st = sl_srv_user_join(s, p->uid, &p->user);
 	if (st == SL_OK)
 		st = sl_srv_watch(s, &p->source, EPOLLIN);
 	if (st != SL_OK) {
 		turn_away(p, st);
+		sl_srv_user_leave(s, p->user);
 		sl_link_destroy(p->link);
 		sl_free(p);
 		return st;

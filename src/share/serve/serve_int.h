@@ -27,6 +27,17 @@ void sl_srv_error(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq, sl_st
 void sl_srv_words(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq,
 	const char *text, size_t len);
 
+/* users.c: whose turn to be heard it is, and who has too much. */
+SL_NODISCARD sl_status sl_srv_user_join(
+	struct sl_serve *s, uid_t uid, struct sl_srv_user **out);
+void sl_srv_user_leave(struct sl_serve *s, struct sl_srv_user *u);
+/* Its peer that is to be heard next; NULL: nobody has anything to say. */
+struct sl_srv_peer *sl_srv_next_heard(struct sl_serve *s);
+/* It was heard for so long. */
+void sl_srv_heard(struct sl_serve *s, struct sl_srv_peer *p, sl_ns took);
+/* Cuts off who lets the daemon keep too much for its user. */
+void sl_srv_users_round(struct sl_serve *s);
+
 /* verbs.c: what a message does. A failure is the answer. */
 void sl_srv_handle(struct sl_serve *s, struct sl_srv_peer *p, struct sl_msg *m);
 

@@ -29,9 +29,21 @@ struct sl_srv_source {
 	void (*on)(struct sl_serve *s, struct sl_srv_source *source, uint32_t events);
 };
 
+/* Who has connections. */
+struct sl_srv_user {
+	struct sl_srv_user *next;
+	uid_t uid;
+	uint64_t n; /* connections, those that are being closed too */
+	/* The loop's time that went into its messages; who had least is heard next. */
+	sl_ns used_ns;
+	uint64_t queued; /* bytes in its connections' buffers, as of this round */
+};
+
 struct sl_srv_peer {
 	struct sl_srv_source source; /* first */
 	struct sl_srv_peer *next;
+	struct sl_srv_user *user;
+	uint64_t heard; /* when, of all messages */
 	struct sl_srv_job *job; /* its live one */
 	struct sl_link *link;
 	uid_t uid;
@@ -39,6 +51,7 @@ struct sl_srv_peer {
 	bool ruler; /* the daemon's owner or root */
 	bool greeted, closing, dead; /* closing: when all is said; dead: freed soon */
 	bool more; /* whole messages may lie in the link */
+	bool closed; /* it hung up: gone when those are heard */
 	bool writes; /* epoll looks for room to write */
 	double tokens; /* messages it may send now */
 	sl_ns filled_ns; /* when they were counted */
@@ -207,6 +220,9 @@ struct sl_serve {
 
 	struct sl_srv_peer *peers;
 	size_t n_peers;
+	struct sl_srv_user *users;
+	sl_ns heard_ns; /* used_ns of the user who was heard last */
+	uint64_t n_heard; /* messages ever */
 	struct sl_srv_job **jobs;
 	size_t n_jobs, cap_jobs;
 	struct sl_srv_job *buried;

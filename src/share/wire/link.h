@@ -42,6 +42,7 @@ SL_NODISCARD sl_status sl_link_send(struct sl_link *l, const struct sl_msg *m);
  * SL_E_BUSY: too many descriptors are in flight, try again later. */
 SL_NODISCARD sl_status sl_link_flush(struct sl_link *l, bool *out_empty);
 size_t sl_link_queued(const struct sl_link *l); /* bytes that wait to be sent */
+size_t sl_link_kept(const struct sl_link *l); /* bytes of both buffers */
 
 /* Reads what is there, as far as the buffer goes. *out_closed: the peer hung up; what
  * came before it can still be read. */

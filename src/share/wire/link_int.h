@@ -8,6 +8,8 @@
 #define SL_LINK_RIGHTS (SL_WIRE_FDS + 1)
 #define SL_LINK_WAITING (2 * SL_LINK_RIGHTS)
 
+#define SL_LINK_SPARE ((size_t)64 << 10) /* an empty buffer above it is given up */
+
 /* Descriptors that go with the byte at `at` of the stream. */
 struct sl_link_rights {
 	uint64_t at;

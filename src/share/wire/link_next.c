@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* What the head in the buffer says; 0: it is not yet whole. */
 static uint64_t frame_bytes(const struct sl_link *l)
 {
@@ -44,6 +46,16 @@ static sl_status break_off(struct sl_link *l, sl_status st)
 	return st;
 }
 
+/* A large message is over: connections may be many. */
+static void give_up_spare(struct sl_link *l)
+{
+	if (l->cap <= 2 * SL_LINK_SPARE)
+		return;
+	sl_free(l->in);
+	l->in = NULL;
+	l->cap = l->len = l->read = 0;
+}
+
 sl_status sl_link_next(struct sl_link *l, struct sl_msg *out, bool *out_any)
 {
 	sl_status st;
@@ -54,8 +66,10 @@ sl_status sl_link_next(struct sl_link *l, struct sl_msg *out, bool *out_any)
 	*out = (struct sl_msg){.fds = {-1, -1, -1}};
 	if (l->broken)
 		return SL_FAIL(SL_E_LOST, "the connection broke before");
-	if (l->len == l->read && l->n_waiting == 0)
+	if (l->len == l->read && l->n_waiting == 0) {
+		give_up_spare(l);
 		return SL_OK;
+	}
 	if (frame_bytes(l) > l->in_most)
 		return break_off(l,
 			SL_FAIL(SL_E_LIMIT,

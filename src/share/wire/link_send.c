@@ -114,6 +114,8 @@ static void compact(struct sl_link *l)
 		l->flushed += l->sent;
 		l->sent = 0;
 	}
+	if (l->out.len == 0 && l->out.cap > SL_LINK_SPARE)
+		sl_buf_finish(&l->out);
 }
 
 static sl_status flush_fail(int err)
@@ -143,6 +145,11 @@ sl_status sl_link_flush(struct sl_link *l, bool *out_empty)
 	compact(l);
 	*out_empty = l->out.len == 0;
 	return st;
+}
+
+size_t sl_link_kept(const struct sl_link *l)
+{
+	return l->cap + l->out.cap;
 }
 
 size_t sl_link_queued(const struct sl_link *l)

@@ -21,13 +21,16 @@
 struct rig {
 	struct sl_serve_settings *settings;
 	struct sl_serve *s;
-	sl_ns now;
+	sl_ns now, tick; /* tick: passes with each look at the clock */
 	char socket[256], log[256];
 };
 
 static inline sl_ns rig_clock(void *ctx)
 {
-	return ((struct rig *)ctx)->now;
+	struct rig *r = ctx;
+
+	r->now += r->tick;
+	return r->now;
 }
 
 static inline void rig_set(struct rig *r, const char *name, const char *value)

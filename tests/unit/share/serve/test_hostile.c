@@ -145,46 +145,6 @@ static void a_file_that_somebody_put_in_the_journals_way_is_not_written_to(void 
 	rig_stop(&r);
 }
 
-static void put_all(struct rig *r, struct peer *p, const struct sl_msg *m)
-{
-	bool empty = false;
-
-	sl_assert_ok(sl_link_send(p->link, m));
-	while (!empty) {
-		sl_assert_ok(sl_link_flush(p->link, &empty));
-		rig_turn(r);
-	}
-}
-
-static void what_others_ask_of_a_service_that_does_not_read_does_not_end_it(void **state)
-{
-	static uint8_t input[1000000];
-	struct rig r;
-	struct peer p, q;
-	struct sl_msg m = job_of(1, 1);
-
-	(void)state;
-	rig_init(&r, "1MiB");
-	rig_start(&r);
-	m.u.reg.kind = SL_WIRE_SERVICE;
-	peer_join(&r, &p, A, m);
-	peer_hello(&r, &q, B);
-	m = (struct sl_msg){.number = SL_MSG_ASK,
-		.u.ask = {.service = "job", .input = {input, sizeof(input)}}};
-	for (int i = 0; i < 8; i++)
-		put_all(&r, &q, &m);
-	peer_want_error(&q, SL_E_BUSY, "too many requests");
-	peer_send(&r, &q, (struct sl_msg){.number = SL_MSG_PAUSE, .u.pause = {p.job}});
-	while (q.last.u.error.code == SL_E_BUSY)
-		peer_want(&q, SL_MSG_ERROR);
-	/* It is there. */
-	assert_int_equal(q.last.u.error.code, SL_E_NO);
-	peer_close(&p);
-	peer_close(&q);
-	rig_turn(&r);
-	rig_stop(&r);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -194,7 +154,6 @@ int main(void)
 		SL_TEST(memory_that_a_job_cut_short_is_given_to_nobody),
 		SL_TEST(reports_that_give_no_turn_back_count_as_others_do),
 		SL_TEST(a_file_that_somebody_put_in_the_journals_way_is_not_written_to),
-		SL_TEST(what_others_ask_of_a_service_that_does_not_read_does_not_end_it),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
 }
