@@ -35,7 +35,9 @@ struct sl_replay_span {
 	uint32_t job, iteration;
 	uint32_t id; /* op, or value of a move, out, in */
 	uint32_t channel; /* of out and in */
-	uint64_t begin_ns, end_ns;
+	/* From asked to begin, what the device runs was ready and another job's turn it
+	 * was; a copy begins when it is the first of its queue. */
+	uint64_t asked_ns, begin_ns, end_ns;
 	uint64_t bytes; /* moved */
 	uint64_t held_bytes; /* by the job on the device, afterwards */
 };

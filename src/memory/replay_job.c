@@ -190,6 +190,7 @@ static sl_status task_ends(void *ctx, uint64_t unused)
 	struct sl_compute *c = p->compute;
 	struct sl_replay_span span = {.kind = p->task.kind,
 		.id = p->task.id,
+		.asked_ns = p->task.asked_ns,
 		.begin_ns = p->task.begin_ns,
 		.bytes = p->task.bytes};
 

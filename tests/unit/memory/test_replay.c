@@ -182,9 +182,9 @@ static void spans_tell_what_happened_when_it_is_over(void **state)
 {
 	(void)state;
 	static const struct sl_replay_span want[] = {
-		{SL_REPLAY_OP, 0, 0, 0, 0, 0, 100, 0, 8192},
-		{SL_REPLAY_IN, 0, 0, 1, 0, 0, 4096, 4096, 8192},
-		{SL_REPLAY_OP, 0, 0, 1, 0, 4096, 4196, 0, 8192},
+		{SL_REPLAY_OP, 0, 0, 0, 0, 0, 0, 100, 0, 8192},
+		{SL_REPLAY_IN, 0, 0, 1, 0, 0, 0, 4096, 4096, 8192},
+		{SL_REPLAY_OP, 0, 0, 1, 0, 4096, 4096, 4196, 0, 8192},
 	};
 	struct rig r = {0};
 	struct spans spans = {0};
@@ -199,6 +199,7 @@ static void spans_tell_what_happened_when_it_is_over(void **state)
 
 		assert_int_equal(s->kind, want[i].kind);
 		assert_int_equal(s->id, want[i].id);
+		assert_int_equal(s->asked_ns, want[i].asked_ns);
 		assert_int_equal(s->begin_ns, want[i].begin_ns);
 		assert_int_equal(s->end_ns, want[i].end_ns);
 		assert_int_equal(s->bytes, want[i].bytes);
