@@ -35,10 +35,12 @@ static const char *const intro =
 	"Adam.\n"
 	"MSR: memory saved; EOR: extra time; CBR: MSR / EOR. *Ours* is `tensile` at the "
 	"least budget whose\nEOR is within the limit, the paper's of that cell (by "
-	"batch: "
-	"of batch 16; cold: of the warm cell).\n*Rules* are the published greedy, by "
-	"its own booking, as far as it goes. *Cold* plans are made with\ntimes up to 30 "
-	"% off, by operator kind, and priced with the true ones.\n";
+	"batch: of batch 16; cold: of the warm cell).\n*Rules* are the published "
+	"greedy, by its own booking, as far as it goes. *Cold* is the first plan of a\n"
+	"training: predicted latencies, as wrong as a fitted cost book is, as if alone, "
+	"quick where there are\n200 ops. *Warm* is the second one: latencies measured "
+	"while the copies carried the cold plan out, the\njob's part of the link, all "
+	"effort. Both are priced with the true times; neither falls back on the other.\n";
 
 static const char *number(char text[16], double x)
 {

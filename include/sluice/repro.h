@@ -22,7 +22,9 @@ struct sl_repro_row {
 	char model[24];
 	int64_t batch;
 	uint32_t copies; /* jobs that share the device */
-	bool cold; /* planned by predicted times, not by true ones */
+	/* The first plan, from predicted latencies, as if alone; else the second one,
+	 * from latencies measured beside the other copies (docs/how-to/reproduce.md). */
+	bool cold;
 	double paper_msr, paper_eor;
 	/* Ours at the least budget whose time is within eor_limit: the paper's, where it
 	 * has one. */

@@ -17,7 +17,6 @@
 #define DISK_PEAKS 4
 #define TIER_BLOCK ((uint64_t)4 << 20)
 #define EVENT_SLOTS ((size_t)1 << 14)
-#define MANY_OPS 200 /* all effort for fewer takes some 100 ms at most */
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 
 const char *sl_machine_disk_folder(const struct sl_session_config *config)
@@ -206,7 +205,7 @@ out:
 bool sl_machine_plans_quickly(
 	const struct sl_session_config *config, const struct sl_instance *x)
 {
-	return x->training && x->trace.n_ops >= MANY_OPS &&
+	return x->training && x->trace.n_ops >= SL_MACHINE_MANY_OPS &&
 	       sl_machine_plans_again(config);
 }
 

@@ -3,21 +3,17 @@
  */
 #include "session/repro_int.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
-#include "base/rng.h"
+#include "base/compiler.h"
 #include "base/units.h"
 #include "memory/policy/gaps.h"
 #include "memory/policy/tensile_published.h"
-#include "memory/replay.h"
+#include "session/machine.h"
 
 #define LINK_BYTES_PER_S 12000000000u
 #define ENOUGH_BYTES ((uint64_t)1 << 44)
 #define ITERATIONS 3
-/* A prediction is off by up to so much either way, by operator kind: as far as a running
- * job tolerates before it plans again. */
-#define ERROR 0.3
+#define NEAR 8 /* levels below one that are tried */
 
 sl_status sl_repro_open(const char *model, int64_t batch, struct sl_repro_job *out)
 {
@@ -35,13 +31,8 @@ sl_status sl_repro_open(const char *model, int64_t batch, struct sl_repro_job *o
 	*out = (struct sl_repro_job){0};
 	SL_TRY(sl_planner_open(&config, &device, &out->planner));
 	t = &out->planner->trace;
-	out->true_ns = sl_calloc((size_t)t->n_ops + 1, sizeof(*out->true_ns));
-	if (out->true_ns == NULL)
-		return SL_FAIL(SL_E_NOMEM, "no host memory for a reproduction");
-	for (uint32_t i = 0; i < t->n_ops; i++) {
-		out->true_ns[i] = t->ops[i].dur_ns;
+	for (uint32_t i = 0; i < t->n_ops; i++)
 		out->base_ns += t->ops[i].dur_ns;
-	}
 	return SL_OK;
 }
 
@@ -55,30 +46,7 @@ void sl_repro_close(struct sl_repro_job *j)
 		}
 	}
 	sl_planner_close(j->planner);
-	sl_free(j->true_ns);
 	*j = (struct sl_repro_job){0};
-}
-
-/* The same kind is off by the same factor, whatever the model. */
-static double error_of(const char *kind)
-{
-	const struct sl_rng_key key = {.seed = 2105};
-	uint64_t element = 14695981039346656037u;
-
-	for (; *kind != '\0'; kind++)
-		element = (element ^ (uint8_t)*kind) * 1099511628211u;
-	return 1 + ERROR * (2 * (double)sl_rng_unit(sl_rng_u32(&key, element)) - 1);
-}
-
-static void set_times(struct sl_repro_job *j, bool predicted)
-{
-	struct sl_trace *t = &j->planner->trace;
-
-	for (uint32_t i = 0; i < t->n_ops; i++) {
-		double factor = predicted ? error_of(t->ops[i].kind) : 1;
-
-		t->ops[i].dur_ns = (uint64_t)((double)j->true_ns[i] * factor);
-	}
 }
 
 static uint64_t budget_of(const struct sl_repro_job *j, uint32_t level)
@@ -90,53 +58,96 @@ static uint64_t budget_of(const struct sl_repro_job *j, uint32_t level)
 }
 
 static sl_status plan_at(struct sl_repro_job *j, enum sl_repro_kind kind, uint32_t level,
-	const struct sl_plan **out)
+	const struct sl_plan **out);
+
+/* Trainings, too, begin with a quick plan where there are many ops. */
+static bool is_quick(const struct sl_repro_job *j, enum sl_repro_kind kind)
+{
+	return kind == SL_REPRO_COLD && j->planner->trace.n_ops >= SL_MACHINE_MANY_OPS;
+}
+
+static sl_status plan_with(struct sl_repro_job *j, const struct sl_trace *view,
+	enum sl_repro_kind kind, uint32_t level)
 {
 	struct sl_plan **at = &j->plans[kind][level];
 	struct sl_policy_choice policy;
-	sl_status st = SL_OK;
 
-	if (*at == NULL) {
-		SL_TRY(sl_policy_parse("tensile", &policy));
-		*at = sl_calloc(1, sizeof(**at));
-		if (*at == NULL)
-			return SL_FAIL(SL_E_NOMEM, "no host memory for a reproduction");
-		set_times(j, kind == SL_REPRO_COLD);
-		st = sl_policy_apply(
-			&policy, &j->planner->trace, budget_of(j, level), *at);
-		set_times(j, false);
-	}
-	*out = *at;
+	SL_TRY(sl_policy_parse("tensile", &policy));
+	if (is_quick(j, kind))
+		policy = sl_policy_quick(&policy);
+	*at = sl_calloc(1, sizeof(**at));
+	if (*at == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no host memory for a reproduction");
+	return sl_policy_apply(&policy, view, budget_of(j, level), *at);
+}
+
+/* That measured the latencies; 0: they are predicted. */
+static uint32_t copies_of(enum sl_repro_kind kind)
+{
+	return kind >= SL_REPRO_WARM && kind <= SL_REPRO_WARM_3
+		       ? (uint32_t)(kind - SL_REPRO_WARM) + 1
+		       : 0;
+}
+
+static sl_status make_plan(
+	struct sl_repro_job *j, enum sl_repro_kind kind, uint32_t level)
+{
+	uint32_t copies = copies_of(kind);
+	struct sl_trace view = SL_TRACE_INIT;
+	const struct sl_plan *cold = NULL;
+	sl_status st;
+
+	/* Alone, what is measured is no matter of the plan. */
+	if (copies > 1)
+		SL_TRY(plan_at(j, SL_REPRO_COLD, level, &cold));
+	SL_TRY_OUT(sl_repro_predict(j, &view));
+	if (copies > 0)
+		SL_TRY_OUT(sl_repro_correct(j, cold, copies, &view));
+	SL_TRY_OUT(plan_with(j, &view, kind, level));
+out:
+	sl_repro_forget(&view);
 	return st;
 }
 
-static sl_status replay(const struct sl_replay_opts *opts, uint64_t *end_ns)
+static sl_status plan_at(struct sl_repro_job *j, enum sl_repro_kind kind, uint32_t level,
+	const struct sl_plan **out)
 {
-	struct sl_replay_result results[SL_REPRO_MAX_COPIES];
-	struct sl_replay_total total = {0};
-
-	SL_TRY(sl_replay(opts, results, &total));
-	*end_ns = total.end_ns;
-	sl_replay_total_finish(&total);
+	if (j->plans[kind][level] == NULL)
+		SL_TRY(make_plan(j, kind, level));
+	*out = j->plans[kind][level];
 	return SL_OK;
 }
 
-/* The copies begin one after the other, a part of a step apart. */
-static sl_status price_copies(const struct sl_repro_job *j, const struct sl_plan *plan,
-	uint32_t copies, double *eor)
+sl_status sl_repro_replay(const struct sl_repro_job *j, const struct sl_plan *plan,
+	uint32_t copies, const struct sl_replay_opts *opts, uint64_t *end_ns)
 {
 	struct sl_replay_job jobs[SL_REPRO_MAX_COPIES];
-	struct sl_replay_opts opts = {.jobs = jobs, .n_jobs = copies};
-	uint64_t end = 0, bare = 1;
+	struct sl_replay_result results[SL_REPRO_MAX_COPIES];
+	struct sl_replay_total total = {0};
+	struct sl_replay_opts all = *opts;
 
+	all.jobs = jobs;
+	all.n_jobs = copies;
 	for (uint32_t i = 0; i < copies; i++)
 		jobs[i] = (struct sl_replay_job){.trace = &j->planner->trace,
 			.plan = plan,
 			.phase_ns = j->base_ns * i / copies,
 			.iterations = ITERATIONS};
-	SL_TRY(replay(&opts, &end));
-	opts.bare = true;
-	SL_TRY(replay(&opts, &bare));
+	SL_TRY(sl_replay(&all, results, &total));
+	if (end_ns != NULL)
+		*end_ns = total.end_ns;
+	sl_replay_total_finish(&total);
+	return SL_OK;
+}
+
+static sl_status price_copies(const struct sl_repro_job *j, const struct sl_plan *plan,
+	uint32_t copies, double *eor)
+{
+	uint64_t end = 0, bare = 1;
+
+	SL_TRY(sl_repro_replay(j, plan, copies, &(struct sl_replay_opts){0}, &end));
+	SL_TRY(sl_repro_replay(
+		j, plan, copies, &(struct sl_replay_opts){.bare = true}, &bare));
 	*eor = (double)end / (double)bare - 1;
 	return SL_OK;
 }
@@ -148,7 +159,7 @@ sl_status sl_repro_measure(struct sl_repro_job *j, enum sl_repro_kind kind,
 	struct sl_plan_price price;
 
 	SL_TRY(plan_at(j, kind, level, &plan));
-	*out = (struct sl_repro_point){
+	*out = (struct sl_repro_point){.level = level,
 		.msr = 1 - (double)sl_align_up(plan->peak, 4096) /
 				   (double)j->planner->unbudgeted_peak};
 	if (copies > 1)
@@ -158,21 +169,14 @@ sl_status sl_repro_measure(struct sl_repro_job *j, enum sl_repro_kind kind,
 	return SL_OK;
 }
 
-struct search {
-	struct sl_repro_job *job;
-	enum sl_repro_kind kind;
-	uint32_t copies;
-	double eor_limit;
-};
-
 /* Whether a level is within the limit; then it is the new high one. */
-static sl_status try_level(
-	struct search *s, uint32_t level, uint32_t *high, struct sl_repro_point *out)
+static sl_status try_level(struct sl_repro_job *j, const struct sl_repro_ask *ask,
+	uint32_t level, uint32_t *high, struct sl_repro_point *out)
 {
 	struct sl_repro_point at;
 
-	SL_TRY(sl_repro_measure(s->job, s->kind, s->copies, level, &at));
-	if (at.eor > s->eor_limit)
+	SL_TRY(sl_repro_measure(j, ask->kind, ask->copies, level, &at));
+	if (at.eor > ask->eor_limit)
 		return SL_OK;
 	*high = level;
 	*out = at;
@@ -181,38 +185,48 @@ static sl_status try_level(
 
 /* Times do not rise evenly towards lower budgets: a look beyond the edge that bisection
  * has found. */
-static sl_status look_beyond(struct search *s, uint32_t *high, struct sl_repro_point *out)
+static sl_status look_beyond(struct sl_repro_job *j, const struct sl_repro_ask *ask,
+	uint32_t *high, struct sl_repro_point *out)
 {
 	static const uint32_t steps[] = {2, 4, 7};
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < SL_COUNT(steps); i++) {
 		uint32_t was = *high;
 
 		if (was >= steps[i])
-			SL_TRY(try_level(s, was - steps[i], high, out));
+			SL_TRY(try_level(j, ask, was - steps[i], high, out));
 		if (*high < was)
 			i = SIZE_MAX; /* from the new edge, all steps again */
 	}
 	return SL_OK;
 }
 
-sl_status sl_repro_search(struct sl_repro_job *j, enum sl_repro_kind kind,
-	uint32_t copies, double eor_limit, uint32_t *level, struct sl_repro_point *out)
+static sl_status look_everywhere(struct sl_repro_job *j, const struct sl_repro_ask *ask,
+	uint32_t *high, struct sl_repro_point *out)
 {
-	struct search s = {j, kind, copies, eor_limit};
+	for (uint32_t at = *high; at > 0 && *high - at < NEAR;)
+		SL_TRY(try_level(j, ask, --at, high, out));
+	return SL_OK;
+}
+
+sl_status sl_repro_search(struct sl_repro_job *j, const struct sl_repro_ask *ask,
+	struct sl_repro_point *out)
+{
 	uint32_t low = 0, high = SL_REPRO_LEVELS;
 
 	/* The last level is the unbudgeted step, which costs nothing. */
-	SL_TRY(sl_repro_measure(j, kind, copies, high, out));
+	SL_TRY(sl_repro_measure(j, ask->kind, ask->copies, high, out));
 	while (low < high) {
 		uint32_t mid = (low + high) / 2, was = high;
 
-		SL_TRY(try_level(&s, mid, &high, out));
+		SL_TRY(try_level(j, ask, mid, &high, out));
 		if (high == was)
 			low = mid + 1;
 	}
-	SL_TRY(look_beyond(&s, &high, out));
-	*level = high;
+	if (ask->every)
+		SL_TRY(look_everywhere(j, ask, &high, out));
+	else
+		SL_TRY(look_beyond(j, ask, &high, out));
 	return SL_OK;
 }
 
