@@ -152,7 +152,7 @@ static sl_status copies_cell(struct repro *r, const struct paper *p, uint32_t co
 	struct sl_repro_row *row = add_row(r, p, SL_REPRO_COPIES, 0);
 	struct sl_repro_ask ask = {.copies = copies,
 		.kind = cold ? SL_REPRO_COLD : SL_REPRO_WARM + copies - 1,
-		.every = true};
+		.every = !r->opts->quick};
 
 	row->copies = copies;
 	row->cold = cold;
@@ -175,7 +175,7 @@ static sl_status several(struct repro *r, const struct paper *p, struct found *f
 		struct sl_repro_ask all = {.kind = SL_REPRO_COLD_ALL,
 			.copies = n,
 			.eor_limit = p->warm.eor[n - 1],
-			.every = true};
+			.every = !r->opts->quick};
 
 		SL_TRY(advance(r, p, "copies"));
 		SL_TRY(copies_cell(r, p, n, false, &f->warm[n - 1]));
