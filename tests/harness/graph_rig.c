@@ -13,7 +13,7 @@
 #include "memory/policy/policy.h"
 
 #define TIER_BYTES ((uint64_t)64 << 20)
-#define LATE_NS 100000
+#define LATE_NS 30000
 
 struct sl_program_tier sl_graph_rig_tier(enum sl_rig_tier tier)
 {
