@@ -113,6 +113,34 @@ def service_manager(folder):
     os.unlink(path)
 
 
+def frozen(folder):
+    """A machine that slept, or a group that was frozen: the daemon awakes first."""
+    process = start(folder, "--policy", "rr", "--quantum", "0", "--turn-timeout", "1s")
+    jobs = [subprocess.Popen(
+        [os.path.join(os.path.dirname(DAEMON), "tests/tools/fakejob"), "--socket", os.path.join(folder, "d.sock"),
+         "--p", "1MiB", "--e", "1MiB", "--turns", "400", "--turn-us", "2000", "--seed", str(seed), "--tell", "1"],
+        stdout=subprocess.PIPE, text=True) for seed in (1, 2)]
+    for job in jobs:
+        job.stdout.readline()
+        job.stdout.readline()
+    # The first has the turn, or is given it, and keeps it.
+    jobs[0].send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    for p in (process, jobs[1]):
+        p.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGCONT)
+    time.sleep(0.2)
+    for job in jobs:
+        job.send_signal(signal.SIGCONT)
+    codes = []
+    for job in jobs:
+        job.communicate(timeout=60)
+        codes.append(job.returncode)
+    check("time that all of them were frozen is held against no job", codes == [0, 0], codes)
+    end(process)
+
+
 def settings(folder):
     conf = os.path.join(folder, "conf")
     with open(conf, "w") as f:
@@ -270,7 +298,7 @@ def other_users(folder):
 
 def main():
     os.environ.pop("SLUICE_SOCKET", None)
-    for part in (one_daemon_a_socket, service_manager, settings, metrics, joint_plans, other_users):
+    for part in (one_daemon_a_socket, service_manager, frozen, settings, metrics, joint_plans, other_users):
         with tempfile.TemporaryDirectory(dir=os.environ.get("SL_TEST_DIR", "/var/tmp")) as folder:
             part(folder)
     print(f"{passed} passed, {failed} failed")

@@ -19,6 +19,7 @@
 
 #define EVENTS 256
 #define MILLISECOND ((sl_ns)1000000)
+#define AWAY_NS (500 * MILLISECOND) /* later than that is more than a busy machine */
 
 sl_status sl_srv_watch(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)
 {
@@ -271,15 +272,33 @@ static void on_time(struct sl_serve *s)
 	}
 }
 
+/* The loop was away: the machine slept, or the daemon was stopped. The jobs may have been
+ * so too, so that time is not held against them. */
+static void excuse(struct sl_serve *s, sl_ns from, int timeout_ms)
+{
+	sl_ns away = s->now_ns - from;
+
+	if (timeout_ms < 0 || away < timeout_ms * MILLISECOND + AWAY_NS)
+		return;
+	sl_srv_log_say(&s->log, "was_away", UINT32_MAX, NULL);
+	sl_srv_excuse(s, away);
+	if (s->grace_ns > 0)
+		s->grace_ns += away;
+}
+
 sl_status sl_serve_round(struct sl_serve *s, bool wait)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(s->epoll_fd, events, EVENTS, timeout_of(s, wait));
+	int timeout = timeout_of(s, wait);
+	sl_ns from = s->now_ns;
+	int n = epoll_wait(s->epoll_fd, events, EVENTS, timeout);
 
 	if (n < 0 && errno != EINTR)
 		return SL_FAIL(SL_E_IO, "the loop cannot wait: %s", strerror(errno));
 	s->now_ns = s->clock(s->clock_ctx);
 	s->log.now_ns = s->now_ns;
+	if (wait)
+		excuse(s, from, timeout);
 	for (int i = 0; i < n; i++) {
 		struct sl_srv_source *source = events[i].data.ptr;
 

@@ -84,6 +84,8 @@ void sl_srv_book(const struct sl_serve *s, struct sl_srv_job *j, uint64_t turns,
 	uint64_t used, struct sl_step *out);
 void sl_srv_turns(struct sl_serve *s); /* gives, asks back, revokes */
 sl_ns sl_srv_turns_due(const struct sl_serve *s);
+/* That much of the past counts for no deadline of a job. */
+void sl_srv_excuse(struct sl_serve *s, sl_ns away);
 /* When sl_share wants a tick; -1: never. */
 sl_ns sl_srv_wake(const struct sl_serve *s);
 

@@ -256,6 +256,15 @@ void sl_srv_turns(struct sl_serve *s)
 			ask(s, s->jobs[i]);
 }
 
+void sl_srv_excuse(struct sl_serve *s, sl_ns away)
+{
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		s->jobs[i]->wanted_ns += away;
+		s->jobs[i]->parking_ns += away;
+		s->jobs[i]->unready_ns += away;
+	}
+}
+
 sl_ns sl_srv_turns_due(const struct sl_serve *s)
 {
 	sl_ns due = -1;
