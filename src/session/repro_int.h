@@ -40,6 +40,7 @@ struct sl_repro_job {
 
 struct sl_repro_point {
 	double msr, eor;
+	double next_msr; /* that the next lower budget would promise */
 	uint32_t level;
 };
 

@@ -160,6 +160,8 @@ sl_status sl_repro_measure(struct sl_repro_job *j, enum sl_repro_kind kind,
 
 	SL_TRY(plan_at(j, kind, level, &plan));
 	*out = (struct sl_repro_point){.level = level,
+		.next_msr = 1 - (double)budget_of(j, level > 0 ? level - 1 : 0) /
+					(double)j->planner->unbudgeted_peak,
 		.msr = 1 - (double)sl_align_up(plan->peak, 4096) /
 				   (double)j->planner->unbudgeted_peak};
 	if (copies > 1)
