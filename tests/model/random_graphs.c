@@ -24,11 +24,11 @@
 #define WIDE_SEEDS 4
 #else
 #define SEEDS 500
-#define WIDE_SEEDS 8
+#define WIDE_SEEDS 5
 #endif
 #define STEPS 3
 #define AGAIN 12 /* attempts at runs again */
-#define PLANS_EVERY 2
+#define PLANS_EVERY 3
 #define DISK_EVERY 16 /* the others have a host tier */
 
 /* Operators whose runs again are counted: NULL for all, some with several outputs, in
@@ -155,11 +155,11 @@ out:
 
 /* With all effort now and then: that takes as long as some dozen quick plans, whose fates
  * are the same in kind. */
-static const char *tensile_at(uint64_t seed)
+static const char *tensile_at(uint64_t turn)
 {
-	return seed % 50 == 0	? "tensile"
-	       : seed % 10 == 0 ? "tensile:effort=1"
-				: "tensile:effort=0";
+	return turn % 25 == 0  ? "tensile"
+	       : turn % 5 == 0 ? "tensile:effort=1"
+			       : "tensile:effort=0";
 }
 
 /* The policies that swap, in turn; the one that takes long to plan less often. */
@@ -185,7 +185,7 @@ static sl_status under_budgets(const struct sl_program *p, uint64_t seed,
 
 	SL_TRY(least_budget(p, "belady", o.tier, &least));
 	blocks = want->peak > least ? (want->peak - least) / 4096 : 0;
-	for (int i = 0; i < 2 + (int)(seed % 2); i++) {
+	for (int i = 0; i < 2 + (seed % 3 == 0); i++) {
 		o.budget = least + (i > 0 ? sl_rng_below(&rng, blocks + 1) * 4096 : 0);
 		o.width = i;
 		o.policy = policy_at(4 * seed + (uint64_t)i);
@@ -206,7 +206,7 @@ static sl_status under_plans(const struct sl_program *p, uint64_t seed,
 		"capuchin", NULL, "belady", NULL, "vdnn", NULL};
 	struct sl_rng rng = {.key = {.seed = seed, .stream = 6}};
 	struct sl_graph_rig_opts o = {.program = p,
-		.policy = tensile_at(seed),
+		.policy = tensile_at(seed / PLANS_EVERY),
 		.other = others[seed / PLANS_EVERY % SL_COUNT(others)],
 		.seed = seed,
 		.width = seed % 8 ? 2 : 0,
