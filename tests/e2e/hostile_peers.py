@@ -187,6 +187,42 @@ def descriptors(d, _):
     check("descriptors that nobody asked for end the connection", good)
 
 
+def slow_to_close():
+    """A socket whose last close takes 5 s: what it sent is never read."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    s = socket.create_connection(listening.getsockname())
+    other, _ = listening.accept()
+    s.setblocking(False)
+    try:
+        while s.send(bytes(65536)):
+            pass
+    except BlockingIOError:
+        pass
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
+    listening.close()
+    return s, other
+
+
+def lingering(d, _):
+    worst = 0.0
+    for path, first, data in ((d.path, b"", HELLO), (d.path, b"", HELLO[:3]), (d.path, frame(40, size=2**31), b"x"),
+                              (d.path, HELLO + frame(52, struct.pack("<II", 1, 1)), b"x"),
+                              (d.path + ".metrics", b"", b"GET / HTTP/1.0\r\n\r\n"), (d.path + ".metrics", b"", b"")):
+        slow, other = slow_to_close()
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(path)
+        s.sendall(first)
+        try:
+            s.sendmsg([data or b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [slow.fileno()]))])
+        except OSError:
+            pass
+        slow.close()
+        s.close()
+        worst = max(worst, d.state()[2], d.state()[2])
+        other.close()
+    check("descriptors that are slow to close keep nobody waiting", worst < 2.5, f"{worst:.2f} s")
+
+
 def absurd(d, _):
     huge = 2**64 - 1
     rows = [[(huge, huge, huge)], [(0, 0, 0)], [(2**63, 2**63, 1)], [(huge - 4095, 4096, 1)], [(1, 1, huge)],
@@ -283,7 +319,8 @@ def attack_all(d, victim):
         pass
     settle(d, (1, 30 * MIB, 0))
     quiet = (1, 30 * MIB, d.descriptors())
-    for attack in (lengths, before_hello, noise, mutated, cut, kept_open, descriptors, absurd, tokens, flood, crowd):
+    for attack in (lengths, before_hello, noise, mutated, cut, kept_open, descriptors, lingering, absurd, tokens,
+                   flood, crowd):
         attack(d, rng)
         if d.process.poll() is not None:
             check(f"{attack.__name__}: the daemon lives", False, f"exit {d.process.returncode}")

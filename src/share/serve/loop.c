@@ -190,7 +190,7 @@ void sl_serve_close(struct sl_serve *s)
 	sl_srv_metrics_close(s);
 	sl_srv_joint_close(s);
 	s->n_asks = 0;
-	sl_srv_peers_bury(s);
+	sl_srv_peers_finish(s);
 	while (s->n_jobs > 0)
 		sl_srv_job_free(s, s->jobs[0]);
 	sl_srv_jobs_bury(s);

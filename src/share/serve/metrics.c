@@ -28,6 +28,7 @@ struct sl_srv_scrape {
 	size_t at;
 	sl_ns until_ns;
 	bool over;
+	struct sl_srv_burial burial;
 };
 
 static sl_status head(
@@ -201,8 +202,33 @@ sl_status sl_srv_metrics_print(struct sl_serve *s, struct sl_buf *out)
 
 static void finish(struct sl_serve *s, struct sl_srv_scrape *x)
 {
-	sl_srv_unwatch(s, &x->source);
+	(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, x->source.fd, NULL);
+	x->burial.fds[x->burial.n_fds++] = x->source.fd;
 	x->over = true;
+}
+
+/* What it says; descriptors that come with it are kept until the end. */
+static ssize_t read_request(struct sl_srv_scrape *x, char *text, size_t most)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE((SL_SRV_BURIED - 1) * sizeof(int))];
+	} control;
+	struct iovec piece = {text, most};
+	struct msghdr h = {.msg_iov = &piece,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(x->source.fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&h);
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		memcpy(x->burial.fds, CMSG_DATA(c), bytes);
+		x->burial.n_fds = (uint32_t)(bytes / sizeof(int));
+	}
+	return n;
 }
 
 static void write_on(struct sl_serve *s, struct sl_srv_scrape *x)
@@ -251,7 +277,7 @@ static void on_scrape(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 		write_on(s, x);
 		return;
 	}
-	n = recv(source->fd, text, sizeof(text), MSG_DONTWAIT);
+	n = read_request(x, text, sizeof(text));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0)
@@ -271,7 +297,7 @@ static void on_listen(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 		return;
 	for (x = s->scrapes; x; x = x->next)
 		n += !x->over;
-	x = n < SCRAPES ? sl_calloc(1, sizeof(*x)) : NULL;
+	x = sl_calloc(1, sizeof(*x));
 	if (!x) {
 		(void)close(fd);
 		return;
@@ -280,7 +306,7 @@ static void on_listen(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 	x->until_ns = s->now_ns + SCRAPE_NS;
 	x->next = s->scrapes;
 	s->scrapes = x;
-	if (sl_srv_watch(s, &x->source, EPOLLIN) != SL_OK)
+	if (n >= SCRAPES || sl_srv_watch(s, &x->source, EPOLLIN) != SL_OK)
 		finish(s, x);
 }
 
@@ -293,7 +319,7 @@ void sl_srv_metrics_round(struct sl_serve *s)
 
 		if (!x->over && s->now_ns >= x->until_ns)
 			finish(s, x);
-		if (!x->over) {
+		if (!x->over || !sl_srv_bury(s, &x->burial)) {
 			at = &x->next;
 			continue;
 		}
@@ -308,7 +334,7 @@ sl_ns sl_srv_metrics_due(const struct sl_serve *s)
 	sl_ns due = -1;
 
 	for (const struct sl_srv_scrape *x = s->scrapes; x; x = x->next)
-		if (due < 0 || x->until_ns < due)
+		if (!x->over && (due < 0 || x->until_ns < due))
 			due = x->until_ns;
 	return due;
 }
@@ -355,8 +381,14 @@ void sl_srv_metrics_close(struct sl_serve *s)
 		(void)unlink(path);
 	sl_srv_unwatch(s, &s->metrics[0]);
 	sl_srv_unwatch(s, &s->metrics[1]);
-	for (struct sl_srv_scrape *x = s->scrapes; x; x = x->next)
+	while (s->scrapes) {
+		struct sl_srv_scrape *x = s->scrapes;
+
+		s->scrapes = x->next;
 		if (!x->over)
 			finish(s, x);
-	sl_srv_metrics_round(s);
+		sl_buf_finish(&x->text);
+		if (sl_srv_bury_last(&x->burial))
+			sl_free(x);
+	}
 }

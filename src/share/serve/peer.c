@@ -58,6 +58,20 @@ void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *wh
 	}
 }
 
+/* Its link is closed here if that cannot take long; else a thread does it. */
+static bool bury(struct sl_serve *s, struct sl_srv_peer *p)
+{
+	if (!p->burial.started && !sl_link_may_block(p->link)) {
+		sl_link_destroy(p->link);
+		return true;
+	}
+	/* It hears of it at once. */
+	if (!p->burial.started)
+		(void)shutdown(p->source.fd, SHUT_RDWR);
+	p->burial.link = p->link;
+	return sl_srv_bury(s, &p->burial);
+}
+
 void sl_srv_peers_bury(struct sl_serve *s)
 {
 	struct sl_srv_peer **at = &s->peers;
@@ -65,14 +79,26 @@ void sl_srv_peers_bury(struct sl_serve *s)
 	while (*at) {
 		struct sl_srv_peer *p = *at;
 
-		if (!p->dead) {
+		if (!p->dead || !bury(s, p)) {
 			at = &p->next;
 			continue;
 		}
 		*at = p->next;
-		sl_link_destroy(p->link);
 		sl_srv_user_leave(s, p->user);
 		sl_free(p);
+	}
+}
+
+void sl_srv_peers_finish(struct sl_serve *s)
+{
+	while (s->peers) {
+		struct sl_srv_peer *p = s->peers;
+
+		s->peers = p->next;
+		p->burial.link = p->link;
+		sl_srv_user_leave(s, p->user);
+		if (sl_srv_bury_last(&p->burial))
+			sl_free(p);
 	}
 }
 
@@ -310,18 +336,16 @@ sl_status sl_serve_adopt(struct sl_serve *s, int fd, const struct ucred *who)
 	}
 	p->source = (struct sl_srv_source){.fd = sl_link_fd(p->link), .on = on_peer};
 	sl_link_limit(p->link, IN_SMALL, OUT_MOST);
+	sl_link_take_memory_only(p->link);
 	st = sl_srv_user_join(s, p->uid, &p->user);
 	if (st == SL_OK)
 		st = sl_srv_watch(s, &p->source, EPOLLIN);
 	if (st != SL_OK) {
 		turn_away(p, st);
-		sl_srv_user_leave(s, p->user);
-		sl_link_destroy(p->link);
-		sl_free(p);
-		return st;
+		p->dead = true;
 	}
 	p->next = s->peers;
 	s->peers = p;
-	s->n_peers++;
-	return SL_OK;
+	s->n_peers += !p->dead;
+	return st;
 }

@@ -17,6 +17,7 @@ void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *wh
 void sl_srv_peers_round(struct sl_serve *s); /* reads, writes, resumes what is due */
 sl_ns sl_srv_peers_due(const struct sl_serve *s); /* -1: never */
 void sl_srv_peers_bury(struct sl_serve *s);
+void sl_srv_peers_finish(struct sl_serve *s); /* all of them; the daemon ends */
 /* Queues; a peer that does not read is cut off. */
 /* Large messages: of jobs, and of everybody while there are services. */
 void sl_srv_peer_widen(struct sl_serve *s, struct sl_srv_peer *p);
@@ -26,6 +27,11 @@ void sl_srv_done(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq);
 void sl_srv_error(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq, sl_status st);
 void sl_srv_words(struct sl_serve *s, struct sl_srv_peer *p, uint32_t seq,
 	const char *text, size_t len);
+
+/* bury.c: closes what may take long; true: it is over, and the burial may be freed. */
+bool sl_srv_bury(struct sl_serve *s, struct sl_srv_burial *b);
+/* As the daemon ends, after a moment; false: its thread has the burial still. */
+bool sl_srv_bury_last(struct sl_srv_burial *b);
 
 /* users.c: whose turn to be heard it is, and who has too much. */
 SL_NODISCARD sl_status sl_srv_user_join(

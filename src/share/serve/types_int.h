@@ -2,9 +2,11 @@
 #ifndef SL_SHARE_SERVE_TYPES_INT_H
 #define SL_SHARE_SERVE_TYPES_INT_H
 
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base/atom.h"
 #include "share/serve/config.h"
 #include "share/serve/log.h"
 #include "share/serve/serve.h"
@@ -39,6 +41,17 @@ struct sl_srv_user {
 	uint64_t queued; /* bytes in its connections' buffers, as of this round */
 };
 
+/* What is closed by a thread (bury.c). */
+#define SL_SRV_BURIED 254
+struct sl_srv_burial {
+	pthread_t thread;
+	bool started;
+	struct sl_atom32 done;
+	struct sl_link *link; /* NULL: none */
+	int fds[SL_SRV_BURIED];
+	uint32_t n_fds;
+};
+
 struct sl_srv_peer {
 	struct sl_srv_source source; /* first */
 	struct sl_srv_peer *next;
@@ -59,6 +72,7 @@ struct sl_srv_peer {
 	bool follow; /* wants each new line of the log */
 	uint64_t followed; /* steps told */
 	uint32_t follow_seq;
+	struct sl_srv_burial burial;
 };
 
 /* Why sl_share has a job on hold. */
@@ -223,6 +237,7 @@ struct sl_serve {
 	struct sl_srv_user *users;
 	sl_ns heard_ns; /* used_ns of the user who was heard last */
 	uint64_t n_heard; /* messages ever */
+	uint32_t n_burials; /* threads that close something */
 	struct sl_srv_job **jobs;
 	size_t n_jobs, cap_jobs;
 	struct sl_srv_job *buried;

@@ -85,8 +85,11 @@ void sl_srv_users_round(struct sl_serve *s)
 	for (struct sl_srv_user *u = s->users; u; u = u->next)
 		u->queued = 0;
 	for (struct sl_srv_peer *p = s->peers; p; p = p->next) {
-		size_t kept = p->dead ? 0 : sl_link_kept(p->link);
+		size_t kept;
 
+		if (p->dead)
+			continue;
+		kept = sl_link_kept(p->link);
 		p->user->queued += kept;
 		if (kept > SMALL && p->user->queued > USER_MOST)
 			sl_srv_peer_close(s, p, "its user's connections keep too much");

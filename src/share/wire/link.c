@@ -10,6 +10,7 @@
 #include "share/wire/link_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -62,6 +63,16 @@ void sl_link_limit(struct sl_link *l, size_t in_most, size_t out_most)
 	l->out.max = out_most;
 }
 
+void sl_link_take_memory_only(struct sl_link *l)
+{
+	l->memory_only = true;
+}
+
+bool sl_link_may_block(const struct sl_link *l)
+{
+	return !l->drained || l->n_waiting > 0;
+}
+
 int sl_link_fd(const struct sl_link *l)
 {
 	return l->fd;
@@ -102,20 +113,19 @@ static bool keep_rights(struct sl_link *l, struct msghdr *h)
 		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		int fds[SL_LINK_RIGHTS];
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		/* The system makes one of all that come at once. */
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+			l->n_waiting > SL_LINK_WAITING)
 			continue;
 		if (n > SL_LINK_RIGHTS)
 			n = SL_LINK_RIGHTS;
 		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-		if (l->n_waiting + n > SL_LINK_WAITING) {
-			sl_link_close_fds(fds, (uint32_t)n);
-			fits = false;
-			continue;
-		}
 		memcpy(l->waiting + l->n_waiting, fds, n * sizeof(int));
 		l->n_waiting += (uint32_t)n;
+		for (size_t i = 0; l->memory_only && i < n; i++)
+			fits = fits && fcntl(fds[i], F_GET_SEALS) >= 0;
 	}
-	return fits;
+	return fits && l->n_waiting <= SL_LINK_WAITING;
 }
 
 /* One read; *more: it may be worth another. */
@@ -146,13 +156,14 @@ static sl_status read_once(struct sl_link *l, bool *more)
 		return SL_OK;
 	if (got <= 0) {
 		l->closed = true;
+		l->drained = got == 0;
 		return SL_OK;
 	}
 	l->len += (size_t)got;
 	if (!keep_rights(l, &h)) {
 		l->broken = true;
 		return SL_FAIL(SL_E_FORMAT,
-			"a peer sent more descriptors than its messages have, or "
+			"a peer sent descriptors that its messages do not have, or "
 			"none is free here");
 	}
 	/* Unclaimed ones wait for next() to say whose they are. */

@@ -30,6 +30,11 @@ void sl_link_destroy(struct sl_link *l); /* closes everything; NULL is fine */
 /* Most bytes of a frame that is received, its head included, and of what may wait to be
  * sent. A frame above in_most is SL_E_LIMIT as soon as its head is here. */
 void sl_link_limit(struct sl_link *l, size_t in_most, size_t out_most);
+/* Descriptors that are not shared memory end the stream. */
+void sl_link_take_memory_only(struct sl_link *l);
+/* Whether destroying it may wait for others: a descriptor that came, or lies unread, may
+ * be of a socket that lingers or of a file system whose server does not answer. */
+bool sl_link_may_block(const struct sl_link *l);
 int sl_link_fd(const struct sl_link *l); /* borrowed, for poll */
 
 /*

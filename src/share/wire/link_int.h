@@ -4,9 +4,10 @@
 
 #include "share/wire/link.h"
 
-/* Room for one frame's descriptors on the wire, and one that nobody should send. */
-#define SL_LINK_RIGHTS (SL_WIRE_FDS + 1)
-#define SL_LINK_WAITING (2 * SL_LINK_RIGHTS)
+/* Room for all that the system takes at once: what did not fit would be closed by it, in
+ * the middle of a read. */
+#define SL_LINK_RIGHTS 253
+#define SL_LINK_WAITING (2 * (SL_WIRE_FDS + 1)) /* more of them end the stream */
 
 #define SL_LINK_SPARE ((size_t)64 << 10) /* an empty buffer above it is given up */
 
@@ -30,10 +31,14 @@ struct sl_link {
 	uint8_t *in;
 	size_t cap, len, read; /* [read, len) is not yet decoded */
 	size_t in_most;
-	int waiting[SL_LINK_WAITING]; /* came, belong to frames that are to be decoded */
+	/* Came, belong to frames that are to be decoded; a read's surplus lies here too,
+	 * until the link is destroyed. */
+	int waiting[SL_LINK_WAITING + SL_LINK_RIGHTS];
 	uint32_t n_waiting;
 	int held[SL_WIRE_FDS]; /* of the latest message, not yet taken */
 	bool broken, closed;
+	bool drained; /* the peer hung up, and nothing of it is left to read */
+	bool memory_only;
 };
 
 void sl_link_close_fds(int *fds, uint32_t n); /* and sets them to -1 */
