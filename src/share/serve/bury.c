@@ -8,11 +8,11 @@
 #include <pthread.h>
 
 #include "base/fs.h"
+#include "base/futex.h"
 
 #define STACK ((size_t)128 << 10)
 #define MOST 256 /* at a time; others wait */
-#define LOOKS 100 /* at the end: a second in all */
-#define LOOK_NS ((sl_ns)10 * 1000000)
+#define END_NS ((sl_ns)1000000000)
 
 static void *close_all(void *burial)
 {
@@ -22,6 +22,7 @@ static void *close_all(void *burial)
 	for (uint32_t i = 0; i < b->n_fds; i++)
 		sl_fs_close(b->fds[i]);
 	sl_atom32_store(&b->done, 1);
+	(void)sl_futex_wake(&b->done, 1);
 	return NULL;
 }
 
@@ -57,8 +58,7 @@ bool sl_srv_bury_last(struct sl_srv_burial *b)
 		(void)close_all(b);
 		return true;
 	}
-	for (int i = 0; i < LOOKS && !sl_atom32_load(&b->done); i++)
-		sl_clock_sleep(LOOK_NS);
+	(void)!sl_futex_wait(&b->done, 0, END_NS);
 	if (sl_atom32_load(&b->done)) {
 		(void)pthread_join(b->thread, NULL);
 		return true;
