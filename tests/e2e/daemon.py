@@ -197,6 +197,14 @@ def metrics(folder):
           text.startswith("HTTP/1.0 200") and "sluice_budget_bytes 67108864" in rows
           and all(re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+', r)
                   for r in rows), body[:400])
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for s in silent:
+        s.connect(os.path.join(folder, "d.sock.metrics"))
+    try:
+        text = get(socket.AF_UNIX, os.path.join(folder, "d.sock.metrics"))
+    except OSError as e:
+        text = repr(e)
+    check("who connects and says nothing keeps nobody from them", "sluice_jobs 0" in text, text[:200])
     check("no TCP unless asked for", not tcp_sockets(process))
     end(process)
     with socket.socket() as s:

@@ -191,7 +191,9 @@ static void cast_out(struct sl_serve *s, struct sl_srv_job *j)
 	struct sl_step e = sl_srv_step(s, SL_STEP_RESIZE, j->id);
 	bool runs = true; /* it may have the lane's turn */
 
-	if (!j->resident) {
+	/* Nor of one whose process nobody can watch would it ever be heard that it ended.
+	 */
+	if (!j->resident || j->exit.fd < 0) {
 		sl_srv_job_end(s, j, "it did not come back to the new daemon");
 		return;
 	}

@@ -20,17 +20,27 @@ static uint32_t state_of(const struct sl_srv_job *j)
 	return j->ready ? SL_WIRE_RESIDENT : SL_WIRE_ADMITTED;
 }
 
-void sl_srv_totals(const struct sl_srv_job *j, uint64_t *turns, uint64_t *used)
+void sl_srv_totals(const struct sl_serve *s, const struct sl_srv_job *j, uint64_t *turns,
+	uint64_t *used)
 {
 	struct sl_turn_seen seen;
+	uint64_t since =
+		s->now_ns > j->granted_ns ? (uint64_t)(s->now_ns - j->granted_ns) : 0;
 
 	*turns = j->turns;
 	*used = j->used_ns;
 	if (!j->page || !(j->granted || j->overhang))
 		return;
 	sl_turn_look(j->page, &seen);
-	*turns = seen.turns > *turns ? seen.turns : *turns;
-	*used = seen.used_ns > *used ? seen.used_ns : *used;
+	*turns += sl_srv_said(seen.turns, j->turns, since / SL_SRV_TURN_LEAST_NS + 1);
+	*used += sl_srv_said(seen.used_ns, j->used_ns, since);
+}
+
+uint64_t sl_srv_said(uint64_t total, uint64_t known, uint64_t most)
+{
+	uint64_t more = total > known ? total - known : 0;
+
+	return more < most ? more : most;
 }
 
 /* Turns and service in the latest seconds; measured from look to look. */
@@ -42,10 +52,11 @@ static void measure(const struct sl_serve *s, struct sl_srv_job *j)
 
 	if (dt < WINDOW_NS)
 		return;
-	sl_srv_totals(j, &turns, &used);
-	part = (double)(turns - j->then_turns) / ((double)dt * 1e-9) * 1e3;
+	sl_srv_totals(s, j, &turns, &used);
+	part = (double)sl_srv_said(turns, j->then_turns, UINT64_MAX) /
+	       ((double)dt * 1e-9) * 1e3;
 	j->rate_milli = part < 4e9 ? (uint32_t)part : UINT32_MAX;
-	part = (double)(used - j->then_used_ns) / (double)dt * 1e6;
+	part = (double)sl_srv_said(used, j->then_used_ns, UINT64_MAX) / (double)dt * 1e6;
 	j->share_ppm = part < 1e6 ? (uint32_t)part : 1000000;
 	j->then_turns = turns;
 	j->then_used_ns = used;
@@ -106,7 +117,7 @@ static void fill(struct sl_serve *s, struct sl_srv_job *j, struct sl_msg_job *ou
 		.key = sj ? sj->level : 0,
 		.share_ppm = j->share_ppm,
 		.rate_milli = j->rate_milli};
-	sl_srv_totals(j, &out->turns, &used);
+	sl_srv_totals(s, j, &out->turns, &used);
 	out->used_ns = (int64_t)used;
 	memcpy(out->name, j->asked.name, sizeof(out->name));
 	give_reason(s, j, out->reason, sizeof(out->reason));

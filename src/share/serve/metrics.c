@@ -112,8 +112,7 @@ static double iterations(const struct sl_serve *s, const struct sl_srv_job *j)
 {
 	uint64_t turns, used;
 
-	(void)s;
-	sl_srv_totals(j, &turns, &used);
+	sl_srv_totals(s, j, &turns, &used);
 	return (double)turns;
 }
 
@@ -121,8 +120,7 @@ static double used_seconds(const struct sl_serve *s, const struct sl_srv_job *j)
 {
 	uint64_t turns, used;
 
-	(void)s;
-	sl_srv_totals(j, &turns, &used);
+	sl_srv_totals(s, j, &turns, &used);
 	return (double)used * 1e-9;
 }
 
@@ -288,7 +286,7 @@ static void on_scrape(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 
 static void on_listen(struct sl_serve *s, struct sl_srv_source *source, uint32_t events)
 {
-	struct sl_srv_scrape *x;
+	struct sl_srv_scrape *x, *oldest = NULL;
 	size_t n = 0;
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -296,7 +294,10 @@ static void on_listen(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 	if (fd < 0)
 		return;
 	for (x = s->scrapes; x; x = x->next)
-		n += !x->over;
+		if (!x->over) {
+			n++;
+			oldest = x;
+		}
 	x = sl_calloc(1, sizeof(*x));
 	if (!x) {
 		(void)close(fd);
@@ -306,7 +307,10 @@ static void on_listen(struct sl_serve *s, struct sl_srv_source *source, uint32_t
 	x->until_ns = s->now_ns + SCRAPE_NS;
 	x->next = s->scrapes;
 	s->scrapes = x;
-	if (n >= SCRAPES || sl_srv_watch(s, &x->source, EPOLLIN) != SL_OK)
+	/* Who comes and says nothing makes room for who comes after it. */
+	if (n >= SCRAPES && oldest)
+		finish(s, oldest);
+	if (sl_srv_watch(s, &x->source, EPOLLIN) != SL_OK)
 		finish(s, x);
 }
 

@@ -123,7 +123,10 @@ void sl_srv_follow(struct sl_serve *s); /* new ones, to who follows */
 void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 void sl_srv_status(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m);
 /* Turns and service until this moment, the turn under way included. */
-void sl_srv_totals(const struct sl_srv_job *j, uint64_t *turns, uint64_t *used);
+void sl_srv_totals(const struct sl_serve *s, const struct sl_srv_job *j, uint64_t *turns,
+	uint64_t *used);
+/* What a total that a job says is above the known one, as far as that can be true. */
+uint64_t sl_srv_said(uint64_t total, uint64_t known, uint64_t most);
 void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j);
 
 /* answer.c: requests for services. */

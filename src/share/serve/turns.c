@@ -52,7 +52,7 @@ void sl_srv_book(const struct sl_serve *s, struct sl_srv_job *j, uint64_t turns,
 	uint64_t had = used > j->used_ns ? used - j->used_ns : 0;
 	uint64_t most = since(j->granted_ns, s->now_ns), least = 0;
 
-	out->turns = turns > j->turns ? turns - j->turns : 0;
+	out->turns = sl_srv_said(turns, j->turns, most / SL_SRV_TURN_LEAST_NS + 1);
 	if (out->turns > (uint64_t)SL_SHARE_MOST / 4 - j->turns % (SL_SHARE_MOST / 4))
 		out->turns = 0;
 	/* A job's word counts within what its turn can have been: no longer than since it

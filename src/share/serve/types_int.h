@@ -19,6 +19,7 @@
 #define SL_SRV_VERSION "0.1.0"
 #define SL_SRV_PAGE 4096u
 #define SL_SRV_HAS_IDLE 8u /* of ATTACH.has: it wants no turns until awake */
+#define SL_SRV_TURN_LEAST_NS 1000u /* no iteration is shorter */
 #define SL_SRV_RING 4096u /* steps kept for EVENTS */
 #define SL_SRV_ENDED 256u /* ended jobs that are remembered */
 #define SL_SRV_CHUNK ((uint64_t)64 << 20) /* bytes emptied a round */

@@ -127,6 +127,60 @@ static void reports_that_give_no_turn_back_count_as_others_do(void **state)
 	rig_stop(&r);
 }
 
+static void totals_that_cannot_be_are_not_believed(void **state)
+{
+	struct rig r;
+	struct peer p;
+
+	(void)state;
+	rig_init(&r, "1MiB");
+	rig_start(&r);
+	peer_join(&r, &p, A, job_of(1, 8));
+	sl_turn_count(p.page, INT64_MAX);
+	sl_turn_count(p.page, INT64_MAX);
+	for (int i = 0; i < 3; i++) {
+		rig_pass(&r, 3 * SECOND);
+		peer_send(&r, &p, (struct sl_msg){.number = SL_MSG_LIST});
+		peer_want(&p, SL_MSG_JOB);
+		assert_int_equal(p.last.u.job.turns, i < 2 ? 2 : 3);
+		assert_in_range(p.last.u.job.used_ns, 0, 10 * SECOND);
+		assert_in_range(p.last.u.job.rate_milli, 0, 1000);
+		peer_want(&p, SL_MSG_DONE);
+		if (i == 1) /* now it is little */
+			sl_turn_count(p.page, SECOND);
+	}
+	peer_close(&p);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
+static void who_cannot_be_watched_and_does_not_come_back_is_off_the_list(void **state)
+{
+	struct rig r;
+	struct peer p, q;
+
+	(void)state;
+	rig_init(&r, "64KiB");
+	rig_start(&r);
+	p = (struct peer){.page_fd = -1, .p_fd = -1, .lane_fd = -1};
+	/* Of another name space of processes. */
+	peer_open_as(&r, &p, B, 0);
+	peer_send(&r, &p,
+		(struct sl_msg){.number = SL_MSG_HELLO,
+			.u.hello = {SL_WIRE_MAGIC, SL_WIRE_VERSION}});
+	peer_want(&p, SL_MSG_WELCOME);
+	peer_send(&r, &p, job_of(8, 4));
+	peer_registered(&p);
+	peer_admitted(&r, &p);
+	rig_restart(&r);
+	rig_pass(&r, 10 * SECOND);
+	peer_join(&r, &q, A, job_of(8, 4));
+	peer_close(&p);
+	peer_close(&q);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
 static void a_file_that_somebody_put_in_the_journals_way_is_not_written_to(void **state)
 {
 	struct rig r;
@@ -153,6 +207,8 @@ int main(void)
 		SL_TEST(the_name_of_a_service_is_its_users),
 		SL_TEST(memory_that_a_job_cut_short_is_given_to_nobody),
 		SL_TEST(reports_that_give_no_turn_back_count_as_others_do),
+		SL_TEST(totals_that_cannot_be_are_not_believed),
+		SL_TEST(who_cannot_be_watched_and_does_not_come_back_is_off_the_list),
 		SL_TEST(a_file_that_somebody_put_in_the_journals_way_is_not_written_to),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
