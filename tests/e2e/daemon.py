@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as a program: its socket, its end, the service manager, metrics, other users."""
+import fcntl
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import talk  # noqa: E402
+import planned  # noqa: E402
 from planned import Planned  # noqa: E402
 
 PROGRAM = os.environ.get("SLUICE", "build/sluice")
@@ -231,7 +233,23 @@ def joint_plans(folder):
         check(f"a trace that is {name} harms nobody", t.hello() and process.poll() is None)
         t.socket.close()
         bad.talk.socket.close()
-    for j in jobs:
+    bad = Planned(path, b"rubbish")
+    fresh = Planned(path, trace)
+    stop = time.monotonic() + 3
+    fd = os.memfd_create("trace", os.MFD_ALLOW_SEALING)
+    os.write(fd, b"rubbish")
+    fcntl.fcntl(fd, planned.ADD_SEALS, planned.SHRINK | planned.GROW | planned.WRITE)
+    while time.monotonic() < stop:
+        bad.talk.socket.sendmsg([struct.pack("<IHHIIQ", 8, planned.TRACE, 1, 3, 1, 7)],
+                                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
+        time.sleep(0.05)
+    fresh.talk.socket.setblocking(False)
+    try:
+        got = len(fresh.talk.socket.recv(16, socket.MSG_PEEK))
+    except BlockingIOError:
+        got = 0
+    check("who gives rubbish for a trace, again and again, keeps plans from nobody", got == 16)
+    for j in [*jobs, bad, fresh]:
         j.talk.socket.close()
     code, text = end(process)
     check("no child stays behind", code == 0 and not subprocess.run(

@@ -52,8 +52,10 @@ void sl_srv_joint_want(struct sl_serve *s)
 {
 	if (!s->joint)
 		return;
+	/* Who comes again and again does not put it off. */
+	if (!s->joint->wanted)
+		s->joint->begin_ns = s->now_ns + SETTLE_NS;
 	s->joint->wanted = true;
-	s->joint->begin_ns = s->now_ns + SETTLE_NS;
 }
 
 static bool takes_part(const struct sl_srv_job *j)
@@ -172,6 +174,16 @@ static void begin(struct sl_serve *s)
 	sl_srv_log_say(&s->log, "joint_begins", UINT32_MAX, NULL);
 }
 
+/* Its trace is none: it takes no part, and the others get their plans. */
+static void forget_trace(struct sl_serve *s, struct sl_srv_job *j)
+{
+	if (!j)
+		return;
+	sl_srv_log_say(&s->log, "trace_unreadable", j->id, NULL);
+	sl_fs_close(j->trace_fd);
+	j->trace_fd = -1;
+}
+
 /* A line of the result goes with its plan to the job. */
 static sl_status pass_on(struct sl_serve *s, struct sl_text *t, size_t i)
 {
@@ -186,6 +198,10 @@ static sl_status pass_on(struct sl_serve *s, struct sl_text *t, size_t i)
 	if (!sl_text_word(t, &w) || !sl_word_key_is(&w, "bytes"))
 		return sl_text_fail(t, "no bytes");
 	SL_TRY(sl_word_u64(t, &w, &m.u.plan.bytes));
+	if (m.u.plan.bytes == 0) {
+		forget_trace(s, j);
+		return SL_OK;
+	}
 	SL_TRY(sl_memfd_seal(s->joint->plan_fds[i], SEALS | SL_MEMFD_SEAL));
 	m.fds[0] = s->joint->plan_fds[i];
 	if (j)

@@ -29,6 +29,7 @@
 struct task {
 	int trace_fd, plan_fd;
 	uint64_t bytes;
+	bool bad; /* its trace is none */
 	struct sl_trace trace;
 };
 
@@ -126,24 +127,53 @@ static sl_status write_plan(struct task *x, const struct sl_joint_job *job)
 	return st;
 }
 
+static sl_status read_traces(struct work *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct task *x = &w->tasks[i];
+		sl_status st = read_trace(x);
+
+		if (st == SL_E_NOMEM)
+			return st;
+		x->bad = st != SL_OK;
+	}
+	return SL_OK;
+}
+
+/* A line for each task, in their order. */
+static sl_status write_all(struct work *w, const struct sl_joint_job *jobs)
+{
+	static const char none[] = "job budget=0 bytes=0\n";
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->tasks[i].bad)
+			SL_TRY(write_plan(&w->tasks[i], &jobs[n++]));
+		else if (write(STDOUT_FILENO, none, sizeof(none) - 1) !=
+			 (ssize_t)sizeof(none) - 1)
+			return SL_FAIL(SL_E_WRITE, "the result cannot be written");
+	}
+	return SL_OK;
+}
+
 static sl_status plan(struct work *w)
 {
 	struct sl_policy_choice choice;
 	struct sl_joint_job jobs[SL_JOINT_JOBS] = {0};
+	size_t n = 0;
 	sl_status st;
 
-	for (size_t i = 0; i < w->n; i++)
-		SL_TRY(read_trace(&w->tasks[i]));
+	SL_TRY(read_traces(w));
 	SL_TRY(sl_policy_parse(SL_POLICY_WITH_BUDGET, &choice));
 	choice = sl_policy_quick(&choice);
 	for (size_t i = 0; i < w->n; i++)
-		jobs[i].trace = &w->tasks[i].trace;
-	st = sl_policy_joint(&choice, jobs, w->n, w->budget);
-	for (size_t i = 0; i < w->n; i++) {
-		if (st == SL_OK)
-			st = write_plan(&w->tasks[i], &jobs[i]);
+		if (!w->tasks[i].bad)
+			jobs[n++].trace = &w->tasks[i].trace;
+	st = n == 0 ? SL_OK : sl_policy_joint(&choice, jobs, n, w->budget);
+	if (st == SL_OK)
+		st = write_all(w, jobs);
+	for (size_t i = 0; i < n; i++)
 		sl_plan_finish(&jobs[i].plan);
-	}
 	return st;
 }
 
