@@ -133,11 +133,14 @@ void cli_completion(FILE *out);
 struct cli_progress {
 	bool json, quiet, tty;
 	bool open_line; /* the cursor stands behind a line that will be renewed */
+	FILE *out;
 	int64_t first_step; /* of this run; 0: none yet */
 	double started_ms, last_ms; /* when training began and a line was last printed */
 	char reason[160]; /* for a wait, as printed last */
 };
 void cli_progress_init(struct cli_progress *p, const struct cli_args *args);
+/* Lines for people go to standard error: standard output holds results. */
+void cli_progress_apart(struct cli_progress *p);
 struct sl_session_events cli_progress_events(struct cli_progress *p);
 void cli_progress_end(struct cli_progress *p); /* ends an open progress line */
 

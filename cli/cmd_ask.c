@@ -205,15 +205,17 @@ static double percentile(const struct load *l, double p)
 static sl_status summary(const struct load *l)
 {
 	double s = (double)(sl_clock_now() - l->begin_ns) / 1e9;
+	char late[32] = "";
 	struct cli_line line;
 	struct sl_json *j;
 
 	qsort(l->took_ms, (size_t)l->answered, sizeof(double), by_value);
 	if (!l->args->json) {
-		printf("%lld answered, %lld refused, %lld late; ms: median %.2f, p95 "
-		       "%.2f, "
-		       "p99 %.2f, most %.2f; %.1f a second\n",
-			(long long)l->answered, (long long)l->refused, (long long)l->late,
+		if (l->args->within_s > 0)
+			snprintf(late, sizeof(late), ", %lld late", (long long)l->late);
+		printf("%lld answered, %lld refused%s; ms: median %.2f, p95 %.2f, p99 "
+		       "%.2f, most %.2f; %.1f a second\n",
+			(long long)l->answered, (long long)l->refused, late,
 			percentile(l, 0.5), percentile(l, 0.95), percentile(l, 0.99),
 			percentile(l, 1), (double)l->answered / s);
 		return SL_OK;
@@ -221,7 +223,8 @@ static sl_status summary(const struct load *l)
 	j = cli_schema_line(&line, "summary");
 	sl_json_i64(j, "answered", l->answered);
 	sl_json_i64(j, "refused", l->refused);
-	sl_json_i64(j, "late", l->late);
+	if (l->args->within_s > 0) /* the service's objective is not known here */
+		sl_json_i64(j, "late", l->late);
 	sl_json_f64(j, "median_ms", percentile(l, 0.5));
 	sl_json_f64(j, "p95_ms", percentile(l, 0.95));
 	sl_json_f64(j, "p99_ms", percentile(l, 0.99));
@@ -313,7 +316,8 @@ static const struct cli_option rows[] = {
 		"requests a second, at random moments; times count from the moment a "
 		"request was due"},
 	{"within", "TIME", CLI_TEXT, offsetof(struct cli_args, within),
-		"objective of the latency, such as 50ms (default: the service's)"},
+		"objective of the latency, such as 50ms; later answers are counted "
+		"(default: the service's, which counts them)"},
 	{"context", "T", CLI_COUNT, offsetof(struct cli_args, context),
 		"tokens of a sample, as the service has"},
 	{"vocab", "N", CLI_COUNT, offsetof(struct cli_args, vocab),

@@ -49,12 +49,18 @@ static sl_status json_row(const struct sl_prediction *p)
 	return cli_line_end(&line);
 }
 
+struct run {
+	const struct cli_args *args;
+	struct cli_progress progress;
+};
+
 static sl_status each(void *ctx, const struct sl_prediction *p)
 {
-	const struct cli_args *args = ctx;
+	struct run *r = ctx;
 
-	if (args->json)
+	if (r->args->json)
 		return json_row(p);
+	cli_progress_end(&r->progress);
 	if (p->text)
 		printf("%lld  %.3f bits per byte, next byte %lld (%.3f)\n",
 			(long long)p->index, p->bits_per_byte, (long long)p->label,
@@ -67,17 +73,19 @@ static sl_status each(void *ctx, const struct sl_prediction *p)
 
 static sl_status infer(struct cli_args *args)
 {
-	struct cli_progress progress;
+	struct run r = {.args = args};
 	struct sl_session_events events;
 	struct sl_session *s = NULL;
 	sl_status st;
 
-	cli_progress_init(&progress, args);
-	events = cli_progress_events(&progress);
+	cli_progress_init(&r.progress, args);
+	cli_progress_apart(&r.progress);
+	events = cli_progress_events(&r.progress);
 	SL_TRY_OUT(sl_session_open(&args->config, &s));
 	SL_TRY_OUT(sl_session_prepare(s, &events));
-	SL_TRY_OUT(sl_session_infer(s, args, each));
+	SL_TRY_OUT(sl_session_infer(s, &r, each));
 out:
+	cli_progress_end(&r.progress);
 	sl_session_close(s);
 	return st;
 }
@@ -123,8 +131,10 @@ static sl_status serve(struct cli_args *args)
 		fprintf(stderr, "serving %s; `sluice ask %s --input ...` asks it\n",
 			args->config.model, args->config.serve);
 	SL_TRY_OUT(sl_session_serve(s, &r));
+	cli_progress_end(&progress);
 	SL_TRY_OUT(report(args, &r));
 out:
+	cli_progress_end(&progress);
 	sl_session_close(s);
 	return st;
 }
@@ -156,7 +166,8 @@ static sl_status run(struct cli_args *args)
 	if (args->config.serve != NULL)
 		return serve(args);
 	if (args->input == NULL)
-		return SL_FAIL(SL_E_USAGE, "infer needs --input FILE");
+		return SL_FAIL(SL_E_USAGE, "infer needs --input FILE, or --serve NAME to "
+					   "answer `sluice ask`");
 	spec = spec_of(args->input);
 	if (spec == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for the input's name");

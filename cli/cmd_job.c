@@ -98,6 +98,7 @@ static sl_status run_priority(struct cli_args *args)
 {
 	struct sl_daemon *d = NULL;
 	int64_t priority;
+	char what[32];
 	uint32_t job;
 	sl_status st;
 
@@ -110,7 +111,8 @@ static sl_status run_priority(struct cli_args *args)
 			args->operands[1]);
 	SL_TRY_OUT(sl_daemon_open(args->config.socket, &d));
 	SL_TRY_OUT(sl_daemon_priority(d, job, (int32_t)priority));
-	SL_TRY_OUT(report(args, job, "has another priority"));
+	snprintf(what, sizeof(what), "priority %lld", (long long)priority);
+	SL_TRY_OUT(report(args, job, what));
 out:
 	sl_daemon_close(d);
 	return st;

@@ -9,11 +9,11 @@
 #include "base/buf.h"
 #include "base/units.h"
 
-#define COLUMNS 12
+#define COLUMNS 13
 #define CELL 40
 
 /* The last column is free text. */
-static const char *const titles[COLUMNS] = {"ID", "USER", "STATE", "POLICY-KEY",
+static const char *const titles[COLUMNS] = {"ID", "NAME", "USER", "STATE", "POLICY-KEY",
 	"RESIDENT", "SWAPPED", "PEAK", "ITER", "it/s", "SHARE", "WAITED", "REASON"};
 
 struct cells {
@@ -31,16 +31,17 @@ static void size_cell(uint64_t bytes, char cell[CELL])
 static void fill(const struct sl_job_row *r, struct cells *c)
 {
 	snprintf(c->text[0], CELL, "%u", r->id);
-	cli_user_text(r->user, c->text[1]);
-	snprintf(c->text[2], CELL, "%s", r->state);
-	snprintf(c->text[3], CELL, "%" PRId64, r->key);
-	size_cell(r->resident_bytes, c->text[4]);
-	size_cell(r->swapped_bytes, c->text[5]);
-	size_cell(r->persistent_bytes + r->ephemeral_bytes, c->text[6]);
-	snprintf(c->text[7], CELL, "%" PRIu64, r->turns);
-	snprintf(c->text[8], CELL, "%.2f", r->rate);
-	snprintf(c->text[9], CELL, "%.0f%%", r->share * 100);
-	cli_time_text(r->waited_s, c->text[10]);
+	snprintf(c->text[1], CELL, "%.24s", r->name);
+	cli_user_text(r->user, c->text[2]);
+	snprintf(c->text[3], CELL, "%s", r->state);
+	snprintf(c->text[4], CELL, "%" PRId64, r->key);
+	size_cell(r->resident_bytes, c->text[5]);
+	size_cell(r->swapped_bytes, c->text[6]);
+	size_cell(r->persistent_bytes + r->ephemeral_bytes, c->text[7]);
+	snprintf(c->text[8], CELL, "%" PRIu64, r->turns);
+	snprintf(c->text[9], CELL, "%.2f", r->rate);
+	snprintf(c->text[10], CELL, "%.0f%%", r->share * 100);
+	cli_time_text(r->waited_s, c->text[11]);
 	c->last = r->reason[0] != '\0' ? r->reason : "-";
 }
 
@@ -56,7 +57,7 @@ static sl_status put_row(
 	const size_t width[COLUMNS], const struct cells *c, struct sl_buf *out)
 {
 	for (size_t k = 0; k + 1 < COLUMNS; k++) {
-		bool words = k == 1 || k == 2;
+		bool words = k >= 1 && k <= 3;
 
 		SL_TRY(sl_buf_printf(
 			out, words ? "%-*s  " : "%*s  ", (int)width[k], c->text[k]));

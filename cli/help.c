@@ -19,8 +19,8 @@ void cli_help_all(FILE *out)
 	      "  sluice plan resnet18 --batch 8 --budget 512MiB\n"
 	      "  sluice train gpt2:layers=4,width=256 --data text:kjv.txt --budget "
 	      "64MiB\n"
-	      "  sluiced --budget 2GiB & sluice train resnet18 --shared & sluice "
-	      "top\n\n"
+	      "  sluiced --budget 2GiB        # then, in other terminals: sluice train "
+	      "resnet18 --shared; sluice top\n\n"
 	      "`sluice COMMAND --help` tells more. SIZE is bytes, or with KiB MiB GiB, "
 	      "KB MB GB.\n",
 		out);
@@ -43,8 +43,9 @@ static void print_option(const struct cli_option *row, FILE *out)
 
 void cli_help(const struct cli_command *c, FILE *out)
 {
-	fprintf(out, "sluice %s: %s\n\nusage: sluice %s %s [options]\n\noptions:\n",
-		c->name, c->summary, c->name, c->operands);
+	fprintf(out, "sluice %s: %s\n\nusage: sluice %s%s%s [options]\n\noptions:\n",
+		c->name, c->summary, c->name, c->operands[0] != '\0' ? " " : "",
+		c->operands);
 	for (size_t g = 0; c->groups[g] != NULL; g++)
 		for (size_t i = 0; i < c->groups[g]->n; i++)
 			print_option(&c->groups[g]->rows[i], out);

@@ -13,12 +13,14 @@
 
 #include "base/clock.h"
 #include "output.h"
+#include "screen.h"
 #include "base/units.h"
 
 #define TTY_MS 100.0 /* between renewals of the line */
 #define PIPE_MS 2000.0 /* between plain lines */
 #define BAR 10
 #define MAX_HOURS 100000
+#define LINE_MOST 512
 
 static double now_ms(void)
 {
@@ -91,6 +93,48 @@ static void cost_text(const struct sl_step_report *r, char text[96])
 		snprintf(text + n, 96 - (size_t)n, "  others had %.0f ms", r->waited_ms);
 }
 
+/* A renewed line must not wrap: the next one would be printed below its rest. */
+static int line_room(const struct cli_progress *p)
+{
+	int columns, lines;
+
+	cli_screen_size(&columns, &lines);
+	return p->tty && columns <= LINE_MOST ? columns - 1 : LINE_MOST;
+}
+
+static void put_line(struct cli_progress *p, const char *text)
+{
+	fprintf(p->out, "%s%.*s%s", p->tty ? "\r" : "", line_room(p), text,
+		p->tty ? "\033[K" : "\n");
+	fflush(p->out);
+	p->open_line = p->tty;
+}
+
+/* Where there is no room for all of it, the bar is what one misses least. */
+static void put_step(struct cli_progress *p, const struct sl_step_report *r)
+{
+	char size[SL_SIZE_TEXT], left[32], cells[BAR + 1], bar[BAR + 4], cost[96];
+	char text[LINE_MOST];
+	int n, room = line_room(p);
+
+	bar_text(r->device_bytes, r->budget_bytes, cells);
+	snprintf(bar, sizeof(bar), "[%s] ", cells);
+	time_left(p, r, left);
+	cost_text(r, cost);
+	do {
+		n = snprintf(text, sizeof(text),
+			"step %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  %s%s%s  %s",
+			(long long)r->step, (long long)r->steps, r->loss,
+			r->text ? "bits/byte" : "acc",
+			r->text ? r->loss / log(2) : r->accuracy, r->samples_per_s, bar,
+			sl_size_print(r->device_bytes, size), cost, left);
+		if (n <= room || bar[0] == '\0')
+			break;
+		bar[0] = '\0';
+	} while (true);
+	put_line(p, text);
+}
+
 static void on_step(void *ctx, const struct sl_step_report *r)
 {
 	struct cli_progress *p = ctx;
@@ -101,7 +145,6 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 		p->started_ms = now - r->iter_ms; /* reading and planning are no pace */
 	}
 	bool last = r->step == r->steps;
-	char size[SL_SIZE_TEXT], left[32], bar[BAR + 1], cost[96];
 
 	if (p->json)
 		json_step(r);
@@ -109,23 +152,13 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 		(!last && now - p->last_ms < (p->tty ? TTY_MS : PIPE_MS)))
 		return;
 	p->last_ms = now;
-	bar_text(r->device_bytes, r->budget_bytes, bar);
-	time_left(p, r, left);
-	cost_text(r, cost);
-	fprintf(stdout,
-		"%sstep %lld/%lld  loss %.4f  %s %.3f  %.0f samples/s  [%s] %s%s  %s%s",
-		p->tty ? "\r" : "", (long long)r->step, (long long)r->steps, r->loss,
-		r->text ? "bits/byte" : "acc", r->text ? r->loss / log(2) : r->accuracy,
-		r->samples_per_s, bar, sl_size_print(r->device_bytes, size), cost, left,
-		p->tty ? "\033[K" : "\n");
-	fflush(stdout);
-	p->open_line = p->tty;
+	put_step(p, r);
 }
 
 void cli_progress_end(struct cli_progress *p)
 {
 	if (p->open_line)
-		fputc('\n', stdout);
+		fputc('\n', p->out);
 	p->open_line = false;
 }
 
@@ -144,6 +177,7 @@ static void json_wait(const char *reason, double waited_ms)
 static void on_wait(void *ctx, const char *reason, double waited_ms)
 {
 	struct cli_progress *p = ctx;
+	char text[LINE_MOST];
 	bool same = strncmp(p->reason, reason, sizeof(p->reason) - 1) == 0;
 
 	if (p->quiet || (same && !p->tty))
@@ -154,10 +188,8 @@ static void on_wait(void *ctx, const char *reason, double waited_ms)
 			json_wait(reason, waited_ms);
 		return;
 	}
-	fprintf(stdout, "%swaits for %.0f s: %s%s", p->tty ? "\r" : "", waited_ms / 1e3,
-		reason, p->tty ? "\033[K" : "\n");
-	fflush(stdout);
-	p->open_line = p->tty;
+	snprintf(text, sizeof(text), "waits for %.0f s: %s", waited_ms / 1e3, reason);
+	put_line(p, text);
 }
 
 static void on_eval(void *ctx, const struct sl_eval_report *r)
@@ -197,7 +229,14 @@ void cli_progress_init(struct cli_progress *p, const struct cli_args *args)
 		.json = args->json,
 		.quiet = args->quiet,
 		.tty = isatty(STDOUT_FILENO) != 0,
+		.out = stdout,
 	};
+}
+
+void cli_progress_apart(struct cli_progress *p)
+{
+	p->tty = isatty(STDERR_FILENO) != 0;
+	p->out = stderr;
 }
 
 struct sl_session_events cli_progress_events(struct cli_progress *p)

@@ -270,12 +270,16 @@ sl_status sl_share_explain(struct sl_share *s, uint32_t job,
 {
 	const struct sl_job *j = sl_share_find(s, job);
 	struct text t = {s, j, names, out};
-	char p[SL_SIZE_TEXT], e[SL_SIZE_TEXT];
+	char p[SL_SIZE_TEXT], e[SL_SIZE_TEXT], why[SL_SHARE_REASON];
 
 	if (!j)
 		return SL_OK;
 	SL_TRY(put_job(&t, j));
-	SL_TRY(sl_buf_printf(out, " %s: P %s and E %s.\n", standing(j),
+	sl_share_reason(s, job, why);
+	SL_TRY(sl_buf_printf(
+		out, " %s%s%s.\n", standing(j), j->held ? "" : ": ", j->held ? "" : why));
+	SL_TRY(sl_buf_printf(out,
+		"It takes P %s between turns and E %s more in a turn.\n",
 		sl_size_print(j->persistent_bytes, p),
 		sl_size_print(j->ephemeral_bytes, e)));
 	if (j->resident)

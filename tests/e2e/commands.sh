@@ -50,13 +50,13 @@ first=$!
 until [ -S "$SLUICE_SOCKET" ] || ! kill -0 $first 2>/dev/null; do sleep 0.02; done
 
 works "ps of nobody" ps
-[ "$(tr -s ' ' <"$work/out" | sed 's/^ //')" = "ID USER STATE POLICY-KEY RESIDENT SWAPPED PEAK ITER it/s SHARE WAITED REASON" ] &&
+[ "$(tr -s ' ' <"$work/out" | sed 's/^ //')" = "ID NAME USER STATE POLICY-KEY RESIDENT SWAPPED PEAK ITER it/s SHARE WAITED REASON" ] &&
 	ok "has its columns" || not_ok "has its columns"
 job gpt 40 60 && gpt=$id
 job net 60 80 && net=$id
 wait_for admitted "$work/gpt"
 works "ps" ps
-says "^ *$gpt .* root *running\|^ *$gpt  *[^ ]*  *running" "a job runs"
+says "^ *$gpt  *gpt  *[^ ]*  *running" "a job runs"
 says "100.00 MiB" "with its peak"
 job big 250 30 && big=$id
 works "ps --json" ps --json

@@ -26,6 +26,7 @@ refuses 4 "no service 'digits'" "a service that is not there is named" \
 	ask digits --input synthetic:1x28x28 --socket "$socket"
 refuses 2 "leave --name and --input out" "a service has its samples from those who ask" \
 	infer lenet5 --serve digits --input x
+refuses 2 "or --serve NAME" "an inference needs an input or who asks" infer lenet5 --shared
 refuses 2 "for a service" "an objective is for a service" infer lenet5 --within 50ms --input x
 
 "$sluice" infer lenet5 --serve digits --within 100ms --batch 8 --seed 5 --socket "$socket" --json \
@@ -37,6 +38,8 @@ asks "one request is answered" '^0  class' digits --input synthetic:1x28x28
 cp "$work/out" "$work/one"
 asks "many at once are, and some of them together" '"answered":300,"refused":0' \
 	digits --input synthetic:1x28x28 --count 300 --clients 12 --json
+! grep -q late "$work/out" && ok "whose objective is not given counts none late" ||
+	not_ok "whose objective is not given counts none late"
 if grep -q '"batch":[2-8]' "$work/out"; then ok "requests share batches"; else not_ok "requests share batches"; fi
 alone=$(sed -n 's/^0  class \([0-9]*\) .*/\1/p' "$work/one")
 if [ "$(grep -c '"index":0,"class":'"$alone"',' "$work/out")" = 1 ]; then
@@ -44,7 +47,7 @@ if [ "$(grep -c '"index":0,"class":'"$alone"',' "$work/out")" = 1 ]; then
 else
 	not_ok "a request has the same answer alone and among others"
 fi
-refuses 2 "digits" "a sample of the wrong size is refused" ask digits --input synthetic:1x28x27 --socket "$socket"
+refuses 2 "756 values is not what the service digits takes" "a sample of the wrong size is refused" ask digits --input synthetic:1x28x27 --socket "$socket"
 
 train="lenet5 --data synthetic:1x28x28 --batch 32 --steps 60 --seed 3 --json"
 # shellcheck disable=SC2086

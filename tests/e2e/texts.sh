@@ -56,6 +56,12 @@ round()
 round lenet5 lenet5 --batch 64
 round gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
 
+# A line that renews itself stays one line.
+script -qec "stty cols 60; '$sluice' train lenet5 --batch 4 --steps 400" /dev/null </dev/null >"$work/tty" 2>&1
+tr '\r' '\n' <"$work/tty" | sed 's/\x1b\[K//' | grep '^step' >"$work/lines"
+[ -s "$work/lines" ] && [ -z "$(grep '.\{60\}' "$work/lines")" ] && ok "progress fits into a narrow terminal" ||
+	not_ok "progress fits into a narrow terminal"
+
 # What was learnt is used.
 images=/usr/share/datasets/fashion-mnist
 works "a model is trained" train lenet5 --data idx:$images --batch 64 --steps 30 --save $work/l.safetensors

@@ -66,6 +66,11 @@ sl_status sl_daemon_ask(struct sl_daemon *d, const char *service, double within_
 	SL_TRY(sl_look_answer(d, &m, SL_LOOK_NS + (sl_ns)(within_s * 1e9)));
 	if (m.number != SL_MSG_ANSWER)
 		return sl_look_odd(&m);
+	if (m.u.answer.code == SL_E_INVALID)
+		return SL_FAIL(SL_E_INVALID,
+			"a sample of %u values is not what the service %s takes; give it "
+			"samples of its model's shape",
+			(unsigned)(input_bytes / sizeof(float)), service);
 	if (m.u.answer.code != SL_OK)
 		return SL_FAIL(m.u.answer.code < SL_STATUS_COUNT
 				       ? (sl_status)m.u.answer.code

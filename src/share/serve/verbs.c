@@ -362,7 +362,9 @@ static sl_status choose(struct sl_serve *s, struct sl_srv_peer *p, const struct 
 		return SL_OK;
 	*out = sl_srv_job_find(s, named_job(m));
 	if (!*out)
-		return SL_FAIL(SL_E_NOT_FOUND, "there is no job %u", named_job(m));
+		return SL_FAIL(SL_E_NOT_FOUND,
+			"there is no job %u now; `sluice ps --all` lists jobs",
+			named_job(m));
 	if ((*out)->user != p->uid && !p->ruler)
 		return SL_FAIL(SL_E_NO, "job %u is another user's", named_job(m));
 	return SL_OK;

@@ -34,7 +34,8 @@ void sl_srv_explain(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_m
 
 	sl_srv_freshen(s);
 	if (!j)
-		st = SL_FAIL(SL_E_NOT_FOUND, "there is no job %u", id);
+		st = SL_FAIL(SL_E_NOT_FOUND,
+			"there is no job %u now; `sluice ps --all` lists jobs", id);
 	else if (j->holds & SL_SRV_HOLD_ABSENT)
 		st = sl_buf_puts(&text,
 			"The daemon was started again and the job has not "

@@ -62,7 +62,10 @@ static void a_job_without_room_hears_who_has_it_and_what_would_fit(void **state)
 	open_busy(&d, "fair", 0);
 	desk_event(&d, says(SL_STEP_TICK, HOUR, 0));
 	assert_words(&d, 5,
-		"job 5 (662.00 MiB) waits: P 150.00 MiB and E 512.00 MiB.\n"
+		"job 5 (662.00 MiB) waits: needs 662.00 MiB, free 200.00 MiB; until job "
+		"3 "
+		"ends; number 1 of 1.\n"
+		"It takes P 150.00 MiB between turns and E 512.00 MiB more in a turn.\n"
 		"The device has 1000.00 MiB; granted are 800.00 MiB: P of 2 resident "
 		"jobs 400.00 MiB, 1 lanes 400.00 MiB.\n"
 		"It fits when job 3 (train resnet18, 700.00 MiB) ends.\n"
@@ -74,8 +77,9 @@ static void a_job_without_room_hears_who_has_it_and_what_would_fit(void **state)
 	assert_reason(&d, 5,
 		"needs 662.00 MiB, free 200.00 MiB; until job 3 ends; number 1 of 1");
 	assert_words(&d, 3,
-		"job 3 (train resnet18, 700.00 MiB) is resident: P 300.00 MiB and E "
-		"400.00 MiB.\nIt has the turn of lane 0.\n");
+		"job 3 (train resnet18, 700.00 MiB) is resident: has the turn.\n"
+		"It takes P 300.00 MiB between turns and E 400.00 MiB more in a turn.\n"
+		"It has the turn of lane 0.\n");
 	assert_reason(&d, 3, "has the turn");
 	assert_reason(&d, 4, "waits for its turn after job 3");
 	assert_words(&d, 9, "");
@@ -109,7 +113,9 @@ static void limits_pauses_age_and_moves_are_told(void **state)
 	assert_reason(&d, 6, "user 0 is limited to 900.00 MiB");
 	desk_event(&d, says(SL_STEP_HOLD, HOUR, 6));
 	assert_reason(&d, 6, "paused");
-	assert_words(&d, 6, "job 6 (2.00 MiB) is paused: P 1.00 MiB and E 1.00 MiB.\n");
+	assert_words(&d, 6,
+		"job 6 (2.00 MiB) is paused.\n"
+		"It takes P 1.00 MiB between turns and E 1.00 MiB more in a turn.\n");
 	desk_event(&d, (struct sl_step){.kind = SL_STEP_LIMIT, .at_ns = HOUR});
 	desk_event(&d, says(SL_STEP_TICK, 7 * HOUR, 0));
 	desk_event(&d, says(SL_STEP_RELEASE, 7 * HOUR, 6));
