@@ -168,7 +168,7 @@ together gpt $small --allow-slowdown 50%
 together net $net --allow-slowdown 50%
 until grep -q '"step":4,' net.shared && grep -q '"step":4,' gpt.shared; do sleep 0.1; kill -0 $!; done
 together urgent $urgent --priority 1
-sleep 1
+until grep -q '"step":1,' urgent.shared; do sleep 0.05; kill -0 $!; done
 echo
 show top --once
 wait $! || true
