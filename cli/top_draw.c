@@ -11,6 +11,7 @@
 #define SHARE_CELLS 8
 #define FIXED_LINES 9 /* beside lanes and jobs */
 #define JOB_COLUMNS 115 /* of a job's line without its reason */
+#define NARROW 112 /* columns; below, users and bars are left out */
 
 static const char *style(const struct cli_top_look *look, const char *code)
 {
@@ -148,6 +149,11 @@ static const char *state_style(const struct sl_job_row *r)
 	return "";
 }
 
+static bool is_narrow(const struct cli_top_look *look)
+{
+	return look->lines > 0 && look->columns < NARROW;
+}
+
 /* A reason that the line has no room for has one of its own. */
 static bool reason_apart(const struct sl_job_row *r, const struct cli_top_look *look)
 {
@@ -155,28 +161,50 @@ static bool reason_apart(const struct sl_job_row *r, const struct cli_top_look *
 	       JOB_COLUMNS + (int)strlen(r->reason) > look->columns;
 }
 
-static sl_status draw_job(
+/* Fits into 80 columns. */
+static sl_status draw_narrow(
+	const struct sl_job_row *r, const struct cli_top_look *look, struct sl_buf *out)
+{
+	char waited[CLI_TIME_TEXT], resident[SL_SIZE_TEXT], swapped[SL_SIZE_TEXT];
+
+	cli_time_text(r->waited_s, waited);
+	return sl_buf_printf(out,
+		"%4u  %-10.10s %s%-8s%s %c %10s %10s %6llu %7.2f %4.0f%% %7s\n", r->id,
+		r->name, style(look, state_style(r)), r->state, style(look, "\033[0m"),
+		r->seated ? lane_letter(r->lane) : '-',
+		sl_size_print(r->resident_bytes, resident),
+		sl_size_print(r->swapped_bytes, swapped), (unsigned long long)r->turns,
+		r->rate, r->share * 100, waited);
+}
+
+static sl_status draw_wide(
 	const struct sl_job_row *r, const struct cli_top_look *look, struct sl_buf *out)
 {
 	char user[CLI_USER_TEXT], waited[CLI_TIME_TEXT], share[LANE_CELLS + 1];
 	char resident[SL_SIZE_TEXT], swapped[SL_SIZE_TEXT];
 	char lane[2] = {r->seated ? lane_letter(r->lane) : '-', '\0'};
-	bool apart = reason_apart(r, look);
 
 	cli_user_text(r->user, user);
 	cli_time_text(r->waited_s, waited);
 	bar(r->share, SHARE_CELLS, share);
-	SL_TRY(sl_buf_printf(out,
+	return sl_buf_printf(out,
 		"%4u  %-14.14s %-8.8s %s%-8s%s %-4s %10s %10s %8llu %8.2f [%s] %3.0f%% "
 		"%7s  %s\n",
 		r->id, r->name, user, style(look, state_style(r)), r->state,
 		style(look, "\033[0m"), lane, sl_size_print(r->resident_bytes, resident),
 		sl_size_print(r->swapped_bytes, swapped), (unsigned long long)r->turns,
 		r->rate, share, r->share * 100, waited,
-		apart || r->reason[0] == '\0' ? "" : r->reason));
-	return apart ? sl_buf_printf(out, "      %s%s%s\n", style(look, "\033[2m"),
-			       r->reason, style(look, "\033[0m"))
-		     : SL_OK;
+		reason_apart(r, look) ? "" : r->reason);
+}
+
+static sl_status draw_job(
+	const struct sl_job_row *r, const struct cli_top_look *look, struct sl_buf *out)
+{
+	SL_TRY(is_narrow(look) ? draw_narrow(r, look, out) : draw_wide(r, look, out));
+	return reason_apart(r, look)
+		       ? sl_buf_printf(out, "      %s%s%s\n", style(look, "\033[2m"),
+				 r->reason, style(look, "\033[0m"))
+		       : SL_OK;
 }
 
 static sl_status draw_jobs(
@@ -185,10 +213,18 @@ static sl_status draw_jobs(
 	int room = look->lines - FIXED_LINES - (int)p->n_lanes;
 	size_t i = 0;
 
-	SL_TRY(sl_buf_printf(out,
-		"%s  ID  %-14s %-8s %-8s %-4s %10s %10s %8s %8s %-15s %7s  REASON%s\n",
-		style(look, "\033[7m"), "NAME", "USER", "STATE", "LANE", "RESIDENT",
-		"SWAPPED", "ITER", "it/s", "SHARE", "WAITED", style(look, "\033[0m")));
+	if (is_narrow(look))
+		SL_TRY(sl_buf_printf(out,
+			"%s  ID  %-10s %-8s L %10s %10s %6s %7s %5s %7s%s\n",
+			style(look, "\033[7m"), "NAME", "STATE", "RESIDENT", "SWAPPED",
+			"ITER", "it/s", "SHARE", "WAITED", style(look, "\033[0m")));
+	else
+		SL_TRY(sl_buf_printf(out,
+			"%s  ID  %-14s %-8s %-8s %-4s %10s %10s %8s %8s %-15s %7s  "
+			"REASON%s\n",
+			style(look, "\033[7m"), "NAME", "USER", "STATE", "LANE",
+			"RESIDENT", "SWAPPED", "ITER", "it/s", "SHARE", "WAITED",
+			style(look, "\033[0m")));
 	for (; i < p->n_jobs; i++) {
 		room -= 1 + reason_apart(&p->jobs[i], look);
 		if (look->lines > 0 && room < (i + 1 < p->n_jobs))

@@ -94,6 +94,11 @@ def keys(env):
         check(f"{sig.name} ends it", os.WIFEXITED(code) and os.WEXITSTATUS(code) == status)
         check(f"the screen is given back after {sig.name}", LEAVE in t.text)
 
+    t = Terminal(env, 80)
+    check("rates, shares and waits are there in 80 columns", t.until(b"it/s SHARE  WAITED"))
+    os.write(t.fd, b"q")
+    check("and q ends it", t.end() == 0)
+
     t = Terminal(dict(env, NO_COLOR="1"))
     t.until(b"\x1b[H", 2)
     os.kill(t.pid, signal.SIGTSTP)
