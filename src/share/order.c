@@ -41,6 +41,14 @@ int64_t sl_share_level(const struct sl_share *s, const struct sl_job *j)
 	return j->begun ? j->level : s->least_level;
 }
 
+int64_t sl_share_key(const struct sl_share *s, const struct sl_job *j)
+{
+	if (s->policy->charge)
+		return sl_share_level(s, j);
+	return s->policy->by_remaining ? sl_job_remaining(j, sl_share_usual(s))
+				       : j->arrive_ns;
+}
+
 void sl_share_find_least(struct sl_share *s)
 {
 	bool any = false;

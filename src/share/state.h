@@ -133,6 +133,9 @@ struct sl_share_names {
 SL_NODISCARD sl_status sl_share_explain(struct sl_share *s, uint32_t job,
 	const struct sl_share_names *names, struct sl_buf *out);
 void sl_share_reason(struct sl_share *s, uint32_t job, char text[SL_SHARE_REASON]);
+/* What the policy orders the job by, the least first: its level, what it has left, or its
+ * arrival. */
+int64_t sl_share_key(const struct sl_share *s, const struct sl_job *j);
 
 /* Residents of a lane share it: virtual time under a policy of turns. */
 bool sl_share_is_fluid(const struct sl_share *s);

@@ -76,6 +76,7 @@ assert total["capacity_bytes"] == 300 << 20 and total["jobs"] == 3 and total["sc
 assert total["granted_bytes"] >= 100 << 20
 E2
 works "explain" explain "$big"
+says "^job $big (big, 280.00 MiB) waits: needs 280.00 MiB" "begins with the reason"
 says "280.00 MiB" "says what it needs"
 says "job $gpt" "and who is in the way"
 works "explain --json" explain "$big" --json
@@ -108,7 +109,7 @@ wait_for done "$work/big" && grep -q stop "$work/big" && ok "the job was told" |
 works "it is off the list" ps
 grep -q "^ *$big " "$work/out" && not_ok "off it" || ok "off it"
 works "but not off --all" ps --all
-says "^ *$big .*ended" "as ended"
+says "^ *$big .*ended .* 0.00 .*cancelled$" "as ended, and how"
 
 works "policy" policy
 says '^fair$' "is said"

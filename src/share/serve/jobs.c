@@ -315,6 +315,7 @@ sl_status sl_srv_register(
 		return st;
 	j->row = row;
 	e = sl_srv_arrival(s, j);
+	say_registered(s, j); /* before it is admitted */
 	st = sl_srv_event(s, &e);
 	if (st != SL_OK) {
 		sl_srv_job_free(s, j);
@@ -329,7 +330,6 @@ sl_status sl_srv_register(
 		o = o->next)
 		if (o->greeted)
 			sl_srv_peer_widen(s, o);
-	say_registered(s, j);
 	answer.fds[0] = j->page_fd;
 	answer.u.registered.job = j->id;
 	answer.u.registered.token_high = j->token[0];
@@ -428,6 +428,7 @@ static void say_end(struct sl_serve *s, const struct sl_srv_job *j, const char *
 
 void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 {
+	const char *text = why ? why : j->stopped ? "cancelled" : "done";
 	struct sl_step e = sl_srv_step(s, SL_STEP_END, j->id);
 	struct sl_turn_seen seen = {0};
 
@@ -440,10 +441,10 @@ void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 	s->counts.swap_in += j->rate.swap_in_bytes;
 	s->counts.swap_out += j->rate.swap_out_bytes;
 	let_go(s, j, &e);
-	say_end(s, j, why ? why : "done");
+	say_end(s, j, text);
 	sl_srv_record_end(s, j->id);
 	sl_srv_asks_of_job(s, j->id);
-	sl_srv_remember(s, j);
+	sl_srv_remember(s, j, text);
 	sl_srv_job_free(s, j);
 }
 

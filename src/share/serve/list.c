@@ -114,7 +114,7 @@ static void fill(struct sl_serve *s, struct sl_srv_job *j, struct sl_msg_job *ou
 		.length_ns = j->asked.length_ns,
 		.age_ns = s->now_ns - j->arrived_ns,
 		.waited_ns = j->waited_ns < 0 ? s->now_ns - j->arrived_ns : j->waited_ns,
-		.key = sj ? sj->level : 0,
+		.key = sj ? sl_share_key(&s->share, sj) : 0,
 		.share_ppm = j->share_ppm,
 		.rate_milli = j->rate_milli};
 	sl_srv_totals(s, j, &out->turns, &used);
@@ -123,14 +123,15 @@ static void fill(struct sl_serve *s, struct sl_srv_job *j, struct sl_msg_job *ou
 	give_reason(s, j, out->reason, sizeof(out->reason));
 }
 
-void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j)
+void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 {
 	struct sl_msg_job *row = &s->ended[s->n_ended++ % SL_SRV_ENDED];
 
 	fill(s, j, row);
 	row->state = SL_WIRE_ENDED;
-	row->reason[0] = '\0';
-	row->resident_bytes = 0;
+	row->resident_bytes = row->swapped_bytes = 0;
+	row->share_ppm = row->rate_milli = 0;
+	sl_wire_text(row->reason, sizeof(row->reason), why);
 }
 
 void sl_srv_list(struct sl_serve *s, struct sl_srv_peer *p, const struct sl_msg *m)

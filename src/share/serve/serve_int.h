@@ -127,7 +127,7 @@ void sl_srv_totals(const struct sl_serve *s, const struct sl_srv_job *j, uint64_
 	uint64_t *used);
 /* What a total that a job says is above the known one, as far as that can be true. */
 uint64_t sl_srv_said(uint64_t total, uint64_t known, uint64_t most);
-void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j);
+void sl_srv_remember(struct sl_serve *s, struct sl_srv_job *j, const char *why);
 
 /* answer.c: requests for services. */
 SL_NODISCARD sl_status sl_srv_ask(

@@ -98,6 +98,7 @@ static void who_would_fit_at_a_boundary_hears_whose(void **state)
 	desk_event(&d, arrives(0, 0, 1, 1, 5));
 	desk_event(&d, arrives(0, 1, 1, 1, 9));
 	assert_reason(&d, 1, "fits, after job 0's turn; number 1 of 1");
+	assert_int_equal(sl_share_key(&d.s, sl_share_find(&d.s, 1)), 9);
 	desk_close(&d);
 }
 
