@@ -10,6 +10,7 @@
 
 #define TIME_TEXT 24
 #define SHOWN 4 /* jobs listed by name */
+#define PARKED "parked; " /* begins the reason of such a job */
 
 struct text {
 	struct sl_share *s;
@@ -160,11 +161,11 @@ static sl_status put_device(const struct text *t)
 	for (size_t i = 0; i < t->s->n; i++)
 		residents += t->s->jobs[i]->resident;
 	return sl_buf_printf(t->out,
-		"The device has %s; granted are %s: P of %zu resident jobs %s, %u lanes "
+		"The device has %s; granted are %s: P of %zu resident jobs %s, %u lane%s "
 		"%s.\n",
 		sl_size_print(v->capacity_bytes, a), sl_size_print(v->granted_bytes, b),
 		residents, sl_size_print(v->granted_bytes - lanes, c), v->open,
-		sl_size_print(lanes, d));
+		v->open == 1 ? "" : "s", sl_size_print(lanes, d));
 }
 
 static sl_status put_room(const struct text *t)
@@ -262,7 +263,7 @@ static const char *standing(const struct sl_job *j)
 		return j->held ? "is paused and keeps its P" : "is resident";
 	if (j->held)
 		return j->parked ? "is paused and parked" : "is paused";
-	return j->parked ? "is parked and waits" : "waits";
+	return j->parked ? "waits, and is parked" : "waits";
 }
 
 sl_status sl_share_explain(struct sl_share *s, uint32_t job,
@@ -271,13 +272,15 @@ sl_status sl_share_explain(struct sl_share *s, uint32_t job,
 	const struct sl_job *j = sl_share_find(s, job);
 	struct text t = {s, j, names, out};
 	char p[SL_SIZE_TEXT], e[SL_SIZE_TEXT], why[SL_SHARE_REASON];
+	const char *text;
 
 	if (!j)
 		return SL_OK;
 	SL_TRY(put_job(&t, j));
 	sl_share_reason(s, job, why);
-	SL_TRY(sl_buf_printf(
-		out, " %s%s%s.\n", standing(j), j->held ? "" : ": ", j->held ? "" : why));
+	text = why + (strncmp(why, PARKED, strlen(PARKED)) == 0 ? strlen(PARKED) : 0);
+	SL_TRY(sl_buf_printf(out, " %s%s%s.\n", standing(j), j->held ? "" : ": ",
+		j->held ? "" : text));
 	SL_TRY(sl_buf_printf(out,
 		"It takes P %s between turns and E %s more in a turn.\n",
 		sl_size_print(j->persistent_bytes, p),
@@ -307,7 +310,7 @@ static uint32_t turn_before(const struct sl_share *s)
 static void reason_to_wait(struct sl_share *s, const struct sl_job *j, char *text)
 {
 	const struct sl_job *aged = sl_share_first_aged(s), *last;
-	const char *parked = j->parked ? "parked; " : "";
+	const char *parked = j->parked ? PARKED : "";
 	size_t waiting, n = before(s, j, &waiting, &last), ends;
 	uint64_t room = s->lanes.capacity_bytes - s->lanes.granted_bytes;
 	char need[SL_SIZE_TEXT], have[SL_SIZE_TEXT], after[64] = "";

@@ -109,7 +109,9 @@ static void fill(struct sl_serve *s, struct sl_srv_job *j, struct sl_msg_job *ou
 		.persistent_bytes = sj ? sj->persistent_bytes : row->persistent_bytes,
 		.ephemeral_bytes = sj ? sj->ephemeral_bytes : row->ephemeral_bytes,
 		.resident_bytes = j->resident && sj ? sj->persistent_bytes : 0,
-		.swapped_bytes = j->rate.swapped_bytes,
+		.swapped_bytes =
+			j->rate.swapped_bytes +
+			(sj && j->parked && !j->resident ? sj->persistent_bytes : 0),
 		.turn_ns = j->asked.turn_ns,
 		.length_ns = j->asked.length_ns,
 		.age_ns = s->now_ns - j->arrived_ns,

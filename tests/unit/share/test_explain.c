@@ -67,7 +67,7 @@ static void a_job_without_room_hears_who_has_it_and_what_would_fit(void **state)
 		"ends; number 1 of 1.\n"
 		"It takes P 150.00 MiB between turns and E 512.00 MiB more in a turn.\n"
 		"The device has 1000.00 MiB; granted are 800.00 MiB: P of 2 resident "
-		"jobs 400.00 MiB, 1 lanes 400.00 MiB.\n"
+		"jobs 400.00 MiB, 1 lane 400.00 MiB.\n"
 		"It fits when job 3 (train resnet18, 700.00 MiB) ends.\n"
 		"It would fit now with E of at most 450.00 MiB: --allow-slowdown lets it "
 		"plan for less.\n"
@@ -140,6 +140,7 @@ static void who_moves_and_who_is_parked_is_told(void **state)
 	desk_event(&d, says(SL_STEP_PARKED, 7, 0));
 	assert_reason(
 		&d, 0, "parked; needs 12 B, free 0 B; until job 1 ends; number 1 of 1");
+	assert_true(has_words(&d, 0, 0, "waits, and is parked: needs 12 B, free 0 B"));
 	desk_close(&d);
 }
 
