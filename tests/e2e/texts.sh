@@ -57,7 +57,7 @@ round lenet5 lenet5 --batch 64
 round gpt2 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1
 
 # A line that renews itself stays one line.
-script -qec "stty cols 60; '$sluice' train lenet5 --batch 4 --steps 400" /dev/null </dev/null >"$work/tty" 2>&1
+script -qec "stty cols 60 rows 20; '$sluice' train lenet5 --batch 4 --steps 400" /dev/null </dev/null >"$work/tty" 2>&1
 tr '\r' '\n' <"$work/tty" | sed 's/\x1b\[K//' | grep '^step' >"$work/lines"
 [ -s "$work/lines" ] && [ -z "$(grep '.\{60\}' "$work/lines")" ] && ok "progress fits into a narrow terminal" ||
 	not_ok "progress fits into a narrow terminal"
