@@ -304,6 +304,8 @@ sl_status sl_serve_round(struct sl_serve *s, bool wait)
 
 		source->on(s, source, events[i].events);
 	}
+	/* Before anybody is late. */
+	sl_srv_peers_hear(s);
 	on_time(s);
 	sl_srv_scrub(s);
 	sl_srv_carry(s);

@@ -276,7 +276,7 @@ static void hear_all(struct sl_serve *s)
 	}
 }
 
-void sl_srv_peers_round(struct sl_serve *s)
+void sl_srv_peers_hear(struct sl_serve *s)
 {
 	for (struct sl_srv_peer *p = s->peers; p; p = p->next)
 		if (!p->dead && p->resume_ns > 0 && s->now_ns >= p->resume_ns) {
@@ -284,6 +284,11 @@ void sl_srv_peers_round(struct sl_serve *s)
 			watch(s, p);
 		}
 	hear_all(s);
+}
+
+void sl_srv_peers_round(struct sl_serve *s)
+{
+	sl_srv_peers_hear(s);
 	for (struct sl_srv_peer *p = s->peers; p; p = p->next)
 		if (!p->dead && !p->writes && sl_link_queued(p->link) > 0)
 			flush(s, p);

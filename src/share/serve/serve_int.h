@@ -14,7 +14,8 @@ void sl_srv_unwatch(struct sl_serve *s, struct sl_srv_source *source); /* and cl
 
 /* peer.c */
 void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *why);
-void sl_srv_peers_round(struct sl_serve *s); /* reads, writes, resumes what is due */
+void sl_srv_peers_hear(struct sl_serve *s); /* resumes who is due, hears messages */
+void sl_srv_peers_round(struct sl_serve *s); /* and says what is queued */
 sl_ns sl_srv_peers_due(const struct sl_serve *s); /* -1: never */
 void sl_srv_peers_bury(struct sl_serve *s);
 void sl_srv_peers_finish(struct sl_serve *s); /* all of them; the daemon ends */

@@ -127,6 +127,32 @@ static void reports_that_give_no_turn_back_count_as_others_do(void **state)
 	rig_stop(&r);
 }
 
+static void a_report_that_is_there_is_heard_before_its_job_is_late(void **state)
+{
+	struct rig r;
+	struct peer p, q;
+	struct sl_msg m = {.number = SL_MSG_REPORT};
+	bool empty;
+
+	(void)state;
+	rig_init(&r, "1MiB");
+	rig_set(&r, "quantum", "0");
+	rig_start(&r);
+	peer_join(&r, &p, A, job_of(1, 8));
+	peer_join(&r, &q, A, job_of(1, 8));
+	assert_true(sl_turn_try(p.page) && sl_turn_asked(p.page));
+	sl_turn_yield(p.page);
+	sl_assert_ok(sl_link_send(p.link, &m));
+	sl_assert_ok(sl_link_flush(p.link, &empty));
+	rig_pass(&r, 100 * SECOND);
+	assert_false(peer_next(&p));
+	assert_true(sl_turn_try(q.page));
+	peer_close(&p);
+	peer_close(&q);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
 static void totals_that_cannot_be_are_not_believed(void **state)
 {
 	struct rig r;
@@ -207,6 +233,7 @@ int main(void)
 		SL_TEST(the_name_of_a_service_is_its_users),
 		SL_TEST(memory_that_a_job_cut_short_is_given_to_nobody),
 		SL_TEST(reports_that_give_no_turn_back_count_as_others_do),
+		SL_TEST(a_report_that_is_there_is_heard_before_its_job_is_late),
 		SL_TEST(totals_that_cannot_be_are_not_believed),
 		SL_TEST(who_cannot_be_watched_and_does_not_come_back_is_off_the_list),
 		SL_TEST(a_file_that_somebody_put_in_the_journals_way_is_not_written_to),
