@@ -57,6 +57,7 @@ static sl_status summary_json(const struct sl_summary *s)
 		sl_json_u64(j, "parked", s->shared.parked);
 		sl_json_u64(j, "lane", s->shared.lane);
 		sl_json_u64(j, "row", s->shared.row);
+		sl_json_u64(j, "joint_plans", s->shared.joint_plans);
 	}
 	if (s->evaluated)
 		sl_json_f64(j, s->eval.text ? "bits_per_byte" : "accuracy",

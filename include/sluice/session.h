@@ -95,6 +95,7 @@ struct sl_shared_stats {
 	uint64_t parked; /* times that it was copied away and brought back */
 	uint32_t lane;
 	uint32_t row; /* of its menu of plans: 0 is the fastest */
+	uint64_t joint_plans; /* taken, that the daemon made for it and others together */
 };
 
 struct sl_step_report {

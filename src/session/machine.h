@@ -99,8 +99,9 @@ SL_NODISCARD sl_status sl_machine_renew(struct sl_machine *m);
 void sl_machine_measured(struct sl_machine *m);
 /* Nanoseconds a step of the adopted instance takes, by the latest times. */
 uint64_t sl_machine_predicted_ns(const struct sl_machine *m);
-/* Plans made since the start. */
+/* Plans made since the start, and taken of those that were made elsewhere. */
 uint64_t sl_machine_replans(const struct sl_machine *m);
+uint64_t sl_machine_joint_plans(const struct sl_machine *m);
 /* Makes an instance's plan the engine's. In a turn, but for the first one. */
 SL_NODISCARD sl_status sl_machine_adopt(
 	struct sl_machine *m, const struct sl_instance *x);
@@ -111,7 +112,7 @@ SL_NODISCARD sl_status sl_machine_leave(struct sl_machine *m);
 /* Before long work outside of turns. */
 SL_NODISCARD sl_status sl_machine_idle(struct sl_machine *m);
 /* A plan that was made elsewhere, as text: taken over at a boundary if it is sound, lives
- * in the memory there is and is good. */
+ * in the memory there is and is good. SL_E_FORMAT, SL_E_NO: it is none for this job. */
 SL_NODISCARD sl_status sl_machine_offer(
 	struct sl_machine *m, const char *text, size_t len);
 /* The job's part of the links from now on, in millionths: its next plans know it. */

@@ -12,6 +12,8 @@
 #define WARM_UP 1
 #define NICE 10
 #define WHOLE 1000000u
+#define DEARER 50 /* one part in so many is good enough */
+#define SILENCE_NS ((sl_ns)30 * 1000000000) /* nobody else plans for the new part */
 
 enum state { IDLE, BUSY, READY };
 
@@ -27,6 +29,8 @@ struct sl_replan {
 	bool fresh; /* times are of the last step */
 	uint64_t seen; /* measured steps */
 	uint32_t part_ppm, old_part_ppm; /* of the links: now, and when planned last */
+	sl_ns part_since;
+	bool joint, taken; /* somebody else's plan is in force; is offered */
 	sl_ns rest_until; /* no planning before */
 	struct sl_replan_stats stats;
 	struct sl_plan other; /* of somebody else; without values: none */
@@ -181,7 +185,16 @@ void sl_replan_measured(struct sl_replan *r, const struct sl_engine_link *links)
 
 void sl_replan_channel(struct sl_replan *r, uint32_t ppm)
 {
-	r->part_ppm = ppm > 0 && ppm <= WHOLE ? ppm : WHOLE;
+	ppm = ppm > 0 && ppm <= WHOLE ? ppm : WHOLE;
+	if (ppm != r->part_ppm)
+		r->part_since = sl_clock_now();
+	r->part_ppm = ppm;
+}
+
+static bool part_changed(const struct sl_replan *r)
+{
+	return r->part_ppm != r->old_part_ppm &&
+	       (!r->joint || sl_clock_now() - r->part_since > SILENCE_NS);
 }
 
 static bool wants_plan(const struct sl_replan *r)
@@ -190,7 +203,7 @@ static bool wants_plan(const struct sl_replan *r)
 
 	if (!r->fresh || sl_clock_now() < r->rest_until)
 		return false;
-	if (r->stats.plans + r->stats.failed == 0 || r->part_ppm != r->old_part_ppm)
+	if (r->stats.plans + r->stats.failed == 0 || part_changed(r))
 		return true;
 	for (uint32_t i = 0; i < r->timed.n_ops; i++)
 		stored += r->timed.ops[i].dur_ns;
@@ -199,11 +212,19 @@ static bool wants_plan(const struct sl_replan *r)
 }
 
 /* What was measured with another part of the links is worth as much of them. */
-static void share_link(const struct sl_replan *r, struct sl_trace_link *l)
+static void share_link(struct sl_trace_link *l, uint32_t now_ppm, uint32_t old_ppm)
 {
-	double rate = (double)l->bytes_per_s * r->part_ppm / r->old_part_ppm;
+	double rate = (double)l->bytes_per_s * now_ppm / old_ppm;
 
-	l->bytes_per_s = rate < 1 ? 1 : (uint64_t)rate;
+	if (now_ppm != old_ppm)
+		l->bytes_per_s = rate < 1 ? 1 : (uint64_t)rate;
+}
+
+static void share_links(struct sl_replan *r)
+{
+	for (uint32_t i = 0; i < r->timed.n_links; i++)
+		share_link(&r->links[i], r->part_ppm, r->old_part_ppm);
+	r->old_part_ppm = r->part_ppm;
 }
 
 static void begin_plan(struct sl_replan *r)
@@ -217,10 +238,8 @@ static void begin_plan(struct sl_replan *r)
 		sl_drift_correct_link(&r->links[i], now->copies - then->copies,
 			now->bytes - then->bytes, now->ns - then->ns);
 		r->counted[i] = *now;
-		if (r->part_ppm != r->old_part_ppm)
-			share_link(r, &r->links[i]);
 	}
-	r->old_part_ppm = r->part_ppm;
+	share_links(r);
 	pthread_mutex_lock(&r->lock);
 	r->state = BUSY;
 	pthread_cond_broadcast(&r->changed);
@@ -253,17 +272,18 @@ static const struct sl_plan *take_other(struct sl_replan *r)
 	struct sl_plan_price now, then;
 	bool good;
 
+	share_links(r);
 	if (sl_plan_price(&r->timed, r->plan, &now) != SL_OK ||
 		sl_plan_price(&r->timed, &r->other, &then) != SL_OK)
 		return NULL;
-	good = then.iter_ns <= now.iter_ns + now.iter_ns / 50 &&
+	good = then.iter_ns <= now.iter_ns + now.iter_ns / DEARER &&
 	       (r->opts.most_p_bytes == 0 || r->other.p_bytes <= r->opts.most_p_bytes);
 	if (!good)
 		return NULL;
 	sl_plan_finish(free_slot(r));
 	sl_plan_move(free_slot(r), &r->other);
 	r->stats.price_ns = then.iter_ns;
-	r->stats.plans++;
+	r->taken = true;
 	return free_slot(r);
 }
 
@@ -294,10 +314,31 @@ void sl_replan_adopted(struct sl_replan *r, bool yes)
 
 	if (yes) {
 		r->plan = free_slot(r);
-		r->stats.adopted++;
+		r->stats.adopted += !r->taken;
+		r->stats.joint += r->taken;
+		r->joint = r->taken;
 	} else if (sl_plan_price(&r->timed, r->plan, &price) == SL_OK) {
 		r->stats.price_ns = price.iter_ns;
 	}
+	r->taken = false;
+}
+
+sl_status sl_replan_print(const struct sl_replan *r, struct sl_buf *out)
+{
+	struct sl_trace whole = r->timed;
+	struct sl_trace_link links[SL_REPLAN_MAX_LINKS];
+
+	for (uint32_t i = 0; i < whole.n_links; i++) {
+		links[i] = r->links[i];
+		share_link(&links[i], WHOLE, r->old_part_ppm);
+	}
+	whole.links = links;
+	return sl_trace_print(&whole, out);
+}
+
+uint64_t sl_replan_version(const struct sl_replan *r)
+{
+	return r->stats.plans + r->stats.failed;
 }
 
 const struct sl_plan *sl_replan_plan(const struct sl_replan *r)

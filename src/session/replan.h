@@ -22,7 +22,9 @@
  * 3. A new plan is offered only if it is cheaper than the one in force by the corrected
  * times: taking it over moves bytes.
  * 4. Planning takes a bounded part of the time, whatever drifts.
- * 5. A plan that cannot be made is dropped; the one in force stays good.
+ * 5. While a plan of somebody who knows the other jobs is in force, another part of the
+ * links alone gives no plan of our own, but after some silence; a drift does, as ever.
+ * 6. A plan that cannot be made is dropped; the one in force stays good.
  */
 struct sl_replan_opts {
 	const struct sl_trace *trace; /* borrowed, as are the others */
@@ -55,6 +57,10 @@ void sl_replan_channel(struct sl_replan *r, uint32_t ppm);
 /* A plan that another made, checked already; taken (p is empty afterwards) and offered at
  * a boundary unless it is much dearer than the one in force. */
 void sl_replan_offer(struct sl_replan *r, struct sl_plan *p);
+/* The trace with the latest times, and the links as if they were all the job's. */
+SL_NODISCARD sl_status sl_replan_print(const struct sl_replan *r, struct sl_buf *out);
+/* Another number when its times changed. */
+uint64_t sl_replan_version(const struct sl_replan *r);
 /* Before a step: judges what was measured. Returns a plan that is to be adopted, or NULL.
  * After a plan comes sl_replan_adopted, before anything else. */
 const struct sl_plan *sl_replan_boundary(struct sl_replan *r);
@@ -66,6 +72,7 @@ const struct sl_plan *sl_replan_plan(const struct sl_replan *r);
 struct sl_replan_stats {
 	uint64_t plans; /* made after the first one */
 	uint64_t adopted, failed;
+	uint64_t joint; /* adopted, of others */
 	uint64_t steps_meanwhile; /* that went on while the thread planned */
 	uint64_t price_ns; /* of the plan in force, by the latest corrected times */
 };

@@ -9,7 +9,8 @@
 #include "share/client/client.h"
 
 #define NS_PER_S 1e9
-#define TRACE_MOST ((size_t)64 << 20)
+#define TRACE_MOST ((size_t)64 << 20) /* of its text */
+#define TRACE_NS ((sl_ns)5 * 1000000000) /* between traces whose times drifted */
 #define MOST_S 1e9 /* of times given in seconds */
 
 struct sl_shared {
@@ -18,6 +19,8 @@ struct sl_shared {
 	struct sl_client *client;
 	struct sl_client_opts opts;
 	struct sl_service *service; /* NULL: it is none */
+	uint64_t traces; /* the trace's version that the daemon knows, and one more */
+	sl_ns trace_at;
 };
 
 static sl_ns from_s(double s)
@@ -112,38 +115,45 @@ static sl_status join(void *ctx, const struct sl_menu *menu, struct sl_host_gran
 	return SL_OK;
 }
 
-/* A job that swaps shares the channels: it may be planned together with others. */
-static sl_status tell_trace(const struct sl_shared *x)
+/* A job that swaps shares the channels: it may be planned together with others. It says
+ * what it knows of its times when it begins, with the first measured ones, and when they
+ * drifted. */
+static void tell_trace(struct sl_shared *x)
 {
-	const struct sl_machine *m = &x->session->machine;
+	const struct sl_replan *r = x->session->machine.replan;
 	struct sl_buf text = SL_BUF_MAX(TRACE_MOST);
-	sl_status st;
 
-	if (m->replan == NULL)
-		return SL_OK;
-	st = sl_trace_print(&m->watched->trace, &text);
-	if (st == SL_OK)
-		st = sl_client_trace(x->client, sl_buf_text(&text), text.len);
+	if (r == NULL || x->traces == sl_replan_version(r) + 1 ||
+		(x->traces > 1 && sl_clock_now() - x->trace_at < TRACE_NS))
+		return;
+	x->traces = sl_replan_version(r) + 1;
+	x->trace_at = sl_clock_now();
+	/* Too long, or no memory: it is planned for alone, that is all. */
+	if (sl_replan_print(r, &text) == SL_OK)
+		(void)!sl_client_trace(x->client, sl_buf_text(&text), text.len);
 	sl_buf_finish(&text);
-	return st == SL_E_LIMIT ? SL_OK : st; /* too long to be worth it */
 }
 
 static sl_status ready(void *ctx)
 {
-	const struct sl_shared *x = ctx;
+	struct sl_shared *x = ctx;
 
 	SL_TRY(sl_client_ready(x->client));
-	return tell_trace(x);
+	tell_trace(x);
+	return SL_OK;
 }
 
 /* Nobody has to take a plan: one that is no good is left. */
 static void look_for_plan(const struct sl_shared *x)
 {
 	struct sl_buf text = SL_BUF_INIT;
+	sl_status st = sl_client_take_plan(x->client, &text);
 
-	if (sl_client_take_plan(x->client, &text) == SL_OK)
-		(void)!sl_machine_offer(
-			&x->session->machine, sl_buf_text(&text), text.len);
+	if (st == SL_OK)
+		st = sl_machine_offer(&x->session->machine, sl_buf_text(&text), text.len);
+	if (st != SL_OK)
+		sl_session_note(x->session,
+			"a plan of the daemon's was not taken: %.300s", sl_last_error());
 	sl_buf_finish(&text);
 }
 
@@ -165,6 +175,8 @@ static void stats(void *ctx, struct sl_shared_stats *out)
 		.parked = s.parked,
 		.lane = s.lane,
 		.row = s.row,
+		.joint_plans = sl_machine_joint_plans(
+			&((struct sl_shared *)ctx)->session->machine),
 	};
 }
 
@@ -190,6 +202,7 @@ static sl_status enter(void *ctx)
 	struct sl_shared *x = ctx;
 
 	sl_machine_channel(&x->session->machine, sl_client_channel_ppm(x->client));
+	tell_trace(x);
 	if (sl_client_has_plan(x->client))
 		look_for_plan(x);
 	return sl_client_enter(x->client);

@@ -87,6 +87,14 @@ sl_status sl_machine_offer(struct sl_machine *m, const char *text, size_t len)
 		return SL_OK;
 	SL_TRY_OUT(sl_plan_parse("a joint plan", text, len, &m->watched->trace, &plan));
 	SL_TRY_OUT(sl_plan_check(&m->watched->trace, &plan, m->arena_bytes, NULL));
+	if (m->gate != NULL && plan.p_bytes > m->most_p_bytes) {
+		st = SL_FAIL(SL_E_NO,
+			"it leaves %llu bytes on the device over the boundary, of %llu "
+			"at most",
+			(unsigned long long)plan.p_bytes,
+			(unsigned long long)m->most_p_bytes);
+		goto out;
+	}
 	sl_replan_offer(m->replan, &plan);
 out:
 	sl_plan_finish(&plan);
@@ -110,4 +118,13 @@ uint64_t sl_machine_replans(const struct sl_machine *m)
 	if (m->replan != NULL)
 		sl_replan_stats(m->replan, &stats);
 	return stats.plans;
+}
+
+uint64_t sl_machine_joint_plans(const struct sl_machine *m)
+{
+	struct sl_replan_stats stats = {0};
+
+	if (m->replan != NULL)
+		sl_replan_stats(m->replan, &stats);
+	return stats.joint;
 }

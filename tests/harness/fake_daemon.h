@@ -11,6 +11,17 @@
  * everybody at once, gives the turn to one after the other, empties the lane in between,
  * and, if told so, disturbs them.
  */
+/* What a trace is answered with: a plan that can be taken, or one that is text without a
+ * meaning, larger than the job's memory, of another job, not sound. */
+enum sl_fake_plan {
+	SL_FAKE_NO_PLAN,
+	SL_FAKE_PLAN_GOOD,
+	SL_FAKE_PLAN_GARBAGE,
+	SL_FAKE_PLAN_LARGE,
+	SL_FAKE_PLAN_OTHER,
+	SL_FAKE_PLAN_UNSOUND,
+};
+
 struct sl_fake_opts {
 	uint32_t row; /* of the menu, if there are so many */
 	uint64_t park_every; /* reports of a job until it is parked and brought back */
@@ -20,11 +31,13 @@ struct sl_fake_opts {
 	uint64_t lose_at; /* the report after which its memory is revoked */
 	uint64_t stop_at; /* the report after which it is cancelled */
 	bool admits_nobody;
+	enum sl_fake_plan plan;
 	const char *refusal; /* of REGISTER; NULL: none */
 };
 
 struct sl_fake_seen {
 	uint64_t jobs, ends, reports, idles, attaches, parks, lanes, explains, rates;
+	uint64_t traces, plans;
 	uint32_t end_code; /* of the last END */
 	struct sl_msg_reg last; /* job */
 };

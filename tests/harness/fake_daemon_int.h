@@ -38,6 +38,9 @@ void sl_fake_hear(
 	struct sl_fake_daemon *d, struct sl_fake_job *j, const struct sl_msg *m);
 void sl_fake_say(struct sl_fake_job *j, const struct sl_msg *m);
 void sl_fake_take_room(struct sl_fake_job *j);
+/* fake_plan.c: answers as opts say. */
+void sl_fake_on_trace(
+	struct sl_fake_daemon *d, struct sl_fake_job *j, const struct sl_msg *m);
 /* All of it but the link: the slot is free. */
 void sl_fake_forget(struct sl_fake_job *j);
 

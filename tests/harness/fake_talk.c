@@ -211,6 +211,8 @@ void sl_fake_hear(struct sl_fake_daemon *d, struct sl_fake_job *j, const struct 
 		on_report(d, j, m);
 	else if (m->number == SL_MSG_PARKED)
 		on_parked(d, j);
+	else if (m->number == SL_MSG_TRACE)
+		sl_fake_on_trace(d, j, m);
 	else if (m->number == SL_MSG_END)
 		on_end(d, j, m);
 	else

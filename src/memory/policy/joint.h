@@ -39,4 +39,26 @@ struct sl_joint_job {
 SL_NODISCARD sl_status sl_policy_joint(const struct sl_policy_choice *choice,
 	struct sl_joint_job *jobs, size_t n, uint64_t budget);
 
+/*
+ * The same for jobs whose memory is settled: each stays within its own, and only the
+ * links are shared. Jobs of one lane take turns and never move bytes at the same time
+ * (but for the last copies of a turn), those of different lanes do: every lane with a job
+ * that moves bytes has an equal part of each link's rate.
+ */
+struct sl_joint_lease {
+	const struct sl_trace *trace;
+	const struct sl_policy_choice *choice;
+	uint64_t budget; /* bytes of its arena */
+	uint64_t most_p_bytes; /* of them, that may stay over the boundary */
+	uint32_t lane;
+	/* Out; finished by the caller. Its price is with its part of the links. No plan
+	 * that fits: empty (n_values is 0). */
+	struct sl_plan plan;
+};
+
+/* others: lanes besides these whose jobs move bytes. Deterministic, no state; any thread.
+ * SL_E_NOMEM and the codes of sl_policy_apply(): all plans are empty then. */
+SL_NODISCARD sl_status sl_policy_joint_leases(
+	struct sl_joint_lease *jobs, size_t n, uint32_t others);
+
 #endif

@@ -88,7 +88,7 @@ static struct sl_client *create(const struct sl_client_opts *opts)
 	if (c->opts.daemon_timeout_ns <= 0)
 		c->opts.daemon_timeout_ns = DAEMON_TIMEOUT_NS;
 	c->fd_page = c->fd_p = c->fd_lane = c->fd_park = -1;
-	c->plan_fd = -1;
+	c->plan_fd = c->trace_fd = -1;
 	c->mail.fd_p = c->mail.fd_lane = c->mail.fd_other = -1;
 	sl_atom32_store(&c->channel_ppm, 1000000);
 	/* Neither fails on Linux. */
@@ -394,6 +394,7 @@ void sl_client_close(struct sl_client *c)
 	sl_fs_close(c->mail.fd_lane);
 	sl_fs_close(c->mail.fd_other);
 	sl_fs_close(c->plan_fd);
+	sl_fs_close(c->trace_fd);
 	sl_fs_close(c->fd_page);
 	(void)pthread_cond_destroy(&c->changed);
 	(void)pthread_mutex_destroy(&c->lock);

@@ -78,9 +78,8 @@ bool sl_client_stopped(const struct sl_client *c);
 uint32_t sl_client_channel_ppm(const struct sl_client *c);
 /* What its tiers hold and carried so far; the daemon hears it once a second. */
 void sl_client_rate(struct sl_client *c, const struct sl_msg_rate *rate);
-/* The text of the job's trace, after ready: jobs that gave theirs may be planned
- * together.
- */
+/* The text of the job's trace, after ready and when its times changed: jobs that gave
+ * theirs may be planned together, also by a daemon that was restarted. */
 SL_NODISCARD sl_status sl_client_trace(struct sl_client *c, const char *text, size_t len);
 /* The text of such a plan that came since, appended; false: none did. Nobody checked it.
  */

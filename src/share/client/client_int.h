@@ -55,8 +55,8 @@ struct sl_client {
 	uint32_t words_seq; /* of the question under way; 0: none */
 	struct sl_msg_rate rate;
 	bool rate_new;
-	int plan_fd; /* -1: none */
-	uint64_t plan_bytes;
+	int plan_fd, trace_fd; /* -1: none; the trace is said again to another daemon */
+	uint64_t plan_bytes, trace_bytes;
 	uint64_t reattached;
 	/* What an ATTACH says. */
 	uint32_t job; /* 0 with no token: not enlisted */
@@ -100,6 +100,9 @@ void *sl_client_reader(void *client);
 /* room.c, on the session's thread: carries the mail out. */
 SL_NODISCARD sl_status sl_client_see_to(struct sl_client *c);
 void sl_client_give_room(struct sl_client *c);
+
+/* joint.c; under the lock. */
+void sl_client_say_trace_locked(struct sl_client *c);
 
 /* wait.c */
 SL_NODISCARD sl_status sl_client_wait_turn(struct sl_client *c, bool stoppable);

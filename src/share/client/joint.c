@@ -9,18 +9,30 @@
 #define PLAN_MOST ((size_t)256 << 20)
 #define PIECE 65536
 
+void sl_client_say_trace_locked(struct sl_client *c)
+{
+	struct sl_msg m = {.number = SL_MSG_TRACE, .n_fds = 1, .fds = {c->trace_fd}};
+
+	m.u.trace.bytes = c->trace_bytes;
+	if (c->trace_fd >= 0)
+		sl_client_say_locked(c, &m);
+}
+
 sl_status sl_client_trace(struct sl_client *c, const char *text, size_t len)
 {
-	struct sl_msg m = {.number = SL_MSG_TRACE, .n_fds = 1};
 	sl_status st;
 	int fd = -1;
 
 	SL_TRY(sl_memfd_create("sluice-trace", len, &fd));
 	SL_TRY_OUT(sl_fs_pwrite(fd, "trace", text, len, 0));
 	SL_TRY_OUT(sl_memfd_seal(fd, SEALS));
-	m.u.trace.bytes = len;
-	m.fds[0] = fd;
-	sl_client_say(c, &m);
+	pthread_mutex_lock(&c->lock);
+	sl_fs_close(c->trace_fd);
+	c->trace_fd = fd;
+	c->trace_bytes = len;
+	sl_client_say_trace_locked(c);
+	pthread_mutex_unlock(&c->lock);
+	return SL_OK;
 out:
 	sl_fs_close(fd);
 	return st;

@@ -310,6 +310,7 @@ static bool come_back(struct sl_client *c)
 	ready = sl_client_ready_msg(c);
 	if (c->filled && (c->fd_p >= 0 || c->fd_lane >= 0))
 		sl_client_say_locked(c, &ready);
+	sl_client_say_trace_locked(c);
 	pthread_mutex_unlock(&c->lock);
 	if (st != SL_OK)
 		sl_link_destroy(l);

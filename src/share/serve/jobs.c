@@ -399,6 +399,8 @@ void sl_srv_job_leave(struct sl_serve *s, struct sl_srv_job *j)
 	j->p_bytes = 0;
 	j->resident = j->told = j->ready = j->parking = false;
 	j->lane = SL_LANE_NONE;
+	if (j->trace_fd >= 0)
+		sl_srv_joint_want(s);
 	j->tell = SL_SRV_TELL_NOTHING;
 	j->unsaid = true;
 	s->dirty = true;

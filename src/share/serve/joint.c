@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans for the jobs that gave their traces: made anew by a child process when one comes
- * or goes, and passed on unread; jobs check what they adopt. The loop never waits for the
- * child, and a child that takes too long is killed.
+ * Plans for the jobs that gave their traces, each within the memory it has: made anew by
+ * a child process when one comes or goes or its times changed, and passed on unread; jobs
+ * check what they adopt. The loop never waits for the child, and a child that takes too
+ * long is killed.
  */
 #include "share/serve/joint_int.h"
 
@@ -23,7 +24,20 @@
 #define TRACE_MOST ((uint64_t)64 << 20)
 #define RESULT_MOST 4096
 #define SETTLE_NS ((sl_ns)200 * 1000000) /* several may come at once */
+#define AGAIN_NS ((sl_ns)1000000000) /* the same, for times that changed */
 #define PATIENCE_NS ((sl_ns)90 * 1000000000)
+
+/* What comes later does not put off what was wanted before. */
+static void want(struct sl_serve *s, sl_ns in_ns)
+{
+	struct sl_srv_joint *x = s->joint;
+
+	if (!x)
+		return;
+	if (!x->wanted || s->now_ns + in_ns < x->begin_ns)
+		x->begin_ns = s->now_ns + in_ns;
+	x->wanted = true;
+}
 
 sl_status sl_srv_trace(struct sl_serve *s, struct sl_srv_peer *p, struct sl_srv_job *j,
 	const struct sl_msg *m)
@@ -41,21 +55,16 @@ sl_status sl_srv_trace(struct sl_serve *s, struct sl_srv_peer *p, struct sl_srv_
 		sl_fs_close(fd);
 		return st;
 	}
+	want(s, j->trace_fd >= 0 ? AGAIN_NS : SETTLE_NS);
 	sl_fs_close(j->trace_fd);
 	j->trace_fd = fd;
 	j->trace_bytes = m->u.trace.bytes;
-	sl_srv_joint_want(s);
 	return SL_OK;
 }
 
 void sl_srv_joint_want(struct sl_serve *s)
 {
-	if (!s->joint)
-		return;
-	/* Who comes again and again does not put it off. */
-	if (!s->joint->wanted)
-		s->joint->begin_ns = s->now_ns + SETTLE_NS;
-	s->joint->wanted = true;
+	want(s, SETTLE_NS);
 }
 
 static bool takes_part(const struct sl_srv_job *j)
@@ -63,20 +72,26 @@ static bool takes_part(const struct sl_srv_job *j)
 	return j->trace_fd >= 0 && j->peer && j->resident && !j->outcast;
 }
 
-/* What the others leave of the device. */
-static uint64_t budget_of(const struct sl_serve *s)
+/* Lanes with jobs that move bytes of which none takes part. */
+static uint32_t other_lanes(const struct sl_serve *s)
 {
-	uint64_t left = s->share.rules.capacity_bytes;
+	uint32_t lanes = 0;
 
 	for (size_t i = 0; i < s->n_jobs; i++) {
-		const struct sl_job *sj = sl_share_find(&s->share, s->jobs[i]->id);
-		uint64_t bytes = sj && sj->resident && !takes_part(s->jobs[i])
-					 ? sj->persistent_bytes + sj->ephemeral_bytes
-					 : 0;
+		const struct sl_srv_job *j = s->jobs[i];
+		bool first = j->resident && j->asked.channels != 0 && !j->outcast;
 
-		left -= bytes < left ? bytes : left;
+		for (size_t k = 0; k < s->n_jobs && first; k++) {
+			const struct sl_srv_job *o = s->jobs[k];
+
+			first = o->lane != j->lane ||
+				!(takes_part(o) ||
+					(k < i && o->resident && o->asked.channels != 0 &&
+						!o->outcast));
+		}
+		lanes += first;
 	}
-	return left;
+	return lanes;
 }
 
 static void forget(struct sl_srv_joint *x)
@@ -88,26 +103,32 @@ static void forget(struct sl_srv_joint *x)
 	x->n = 0;
 }
 
+static sl_status add(struct sl_serve *s, struct sl_srv_joint *x,
+	const struct sl_srv_job *j, struct sl_buf *text)
+{
+	const struct sl_job *sj = sl_share_find(&s->share, j->id);
+
+	if (!sj)
+		return SL_OK;
+	SL_TRY(sl_memfd_create("sluice-plan", 0, &x->plan_fds[x->n]));
+	x->jobs[x->n++] = j->id;
+	return sl_buf_printf(text,
+		"job trace=%d bytes=%llu plan=%d budget=%llu stays=%llu lane=%u\n",
+		j->trace_fd, (unsigned long long)j->trace_bytes, x->plan_fds[x->n - 1],
+		(unsigned long long)(sj->persistent_bytes + sj->ephemeral_bytes),
+		(unsigned long long)sj->persistent_bytes, j->lane);
+}
+
 /* The request's text, and a place for each plan. */
 static sl_status prepare(struct sl_serve *s, struct sl_srv_joint *x, int *out_request)
 {
 	struct sl_buf text = SL_BUF_MAX(65536);
 	sl_status st;
 
-	SL_TRY_OUT(sl_buf_printf(
-		&text, "joint 1 budget=%llu\n", (unsigned long long)budget_of(s)));
-	for (size_t i = 0; i < s->n_jobs && x->n < SL_JOINT_JOBS; i++) {
-		const struct sl_srv_job *j = s->jobs[i];
-
-		if (!takes_part(j))
-			continue;
-		SL_TRY_OUT(sl_memfd_create("sluice-plan", 0, &x->plan_fds[x->n]));
-		x->jobs[x->n] = j->id;
-		SL_TRY_OUT(sl_buf_printf(&text, "job trace=%d bytes=%llu plan=%d\n",
-			j->trace_fd, (unsigned long long)j->trace_bytes,
-			x->plan_fds[x->n]));
-		x->n++;
-	}
+	SL_TRY_OUT(sl_buf_printf(&text, "joint 2 others=%u\n", other_lanes(s)));
+	for (size_t i = 0; i < s->n_jobs && x->n < SL_JOINT_JOBS; i++)
+		if (takes_part(s->jobs[i]))
+			SL_TRY_OUT(add(s, x, s->jobs[i], &text));
 	SL_TRY_OUT(sl_memfd_create("sluice-result", 0, &x->result_fd));
 	SL_TRY_OUT(sl_memfd_create("sluice-request", 0, out_request));
 	st = sl_fs_pwrite(*out_request, "request", text.data, text.len, 0);
@@ -159,8 +180,10 @@ static void begin(struct sl_serve *s)
 	x->wanted = false;
 	for (size_t i = 0; i < s->n_jobs; i++)
 		n += takes_part(s->jobs[i]);
-	if (n < 2)
+	/* Who is left alone gets the whole of the links back. */
+	if (n == 0 || (n == 1 && !x->together))
 		return;
+	x->together = n > 1;
 	st = prepare(s, x, &request);
 	if (st == SL_OK)
 		st = spawn(s, x, request);
@@ -198,14 +221,18 @@ static sl_status pass_on(struct sl_serve *s, struct sl_text *t, size_t i)
 	if (!sl_text_word(t, &w) || !sl_word_key_is(&w, "bytes"))
 		return sl_text_fail(t, "no bytes");
 	SL_TRY(sl_word_u64(t, &w, &m.u.plan.bytes));
+	/* No budget: its trace is none; else no plan fits its memory. */
 	if (m.u.plan.bytes == 0) {
-		forget_trace(s, j);
+		if (m.u.plan.budget_bytes == 0)
+			forget_trace(s, j);
 		return SL_OK;
 	}
 	SL_TRY(sl_memfd_seal(s->joint->plan_fds[i], SEALS | SL_MEMFD_SEAL));
 	m.fds[0] = s->joint->plan_fds[i];
-	if (j)
-		sl_srv_send(s, j->peer, &m);
+	if (!j)
+		return SL_OK;
+	sl_srv_log_say(&s->log, "joint_plan", j->id, NULL);
+	sl_srv_send(s, j->peer, &m);
 	return SL_OK;
 }
 

@@ -13,7 +13,8 @@ struct sl_srv_joint {
 	uint32_t jobs[SL_JOINT_JOBS];
 	int plan_fds[SL_JOINT_JOBS];
 	size_t n;
-	bool wanted; /* who takes part has changed */
+	bool wanted; /* who takes part has changed, or the times of one */
+	bool together; /* the latest plans were for several */
 	sl_ns begin_ns; /* when to begin */
 	sl_ns until_ns; /* when the child is killed */
 };
