@@ -9,6 +9,9 @@
 
 #include "base/alloc.h"
 
+#define PARTS 16
+#define TRIES 3 /* of budgets less by one part each */
+
 struct lease {
 	struct sl_joint_lease *job;
 	struct sl_trace view; /* with its share of the links */
@@ -63,7 +66,7 @@ static void set_shares(struct leases *l)
 /* Plans as if a lane shared the links with so many, and keeps what fits the lease and is
  * faster at its real share; who left the links alone goes on so, since others count on
  * it. */
-static sl_status offer(struct lease *x, uint32_t among)
+static sl_status offer(struct lease *x, uint32_t among, uint64_t budget)
 {
 	struct sl_joint_lease *j = x->job;
 	struct sl_plan plan = SL_PLAN_INIT;
@@ -71,7 +74,7 @@ static sl_status offer(struct lease *x, uint32_t among)
 	sl_status st;
 
 	set_share(x, among);
-	st = sl_policy_apply(j->choice, &x->view, j->budget, &plan);
+	st = sl_policy_apply(j->choice, &x->view, budget, &plan);
 	set_share(x, x->among);
 	if (st == SL_E_INFEASIBLE)
 		return SL_OK;
@@ -89,13 +92,17 @@ out:
 	return st;
 }
 
-/* Slow links make a policy leave more on the device over the boundary: where that is more
- * than the lease has, what is good for fast ones may do. */
+/* Slow links make a policy leave more on the device over the boundary. Where that is more
+ * than the lease has, what is good for fast ones may do, or for a little less memory. */
 static sl_status plan_one(struct lease *x)
 {
-	SL_TRY(offer(x, x->among));
+	uint64_t part = x->job->budget / PARTS;
+
+	SL_TRY(offer(x, x->among, x->job->budget));
 	if (x->job->plan.n_values == 0 && x->among > 1)
-		SL_TRY(offer(x, 1));
+		SL_TRY(offer(x, 1, x->job->budget));
+	for (uint64_t k = 1; k <= TRIES && x->job->plan.n_values == 0; k++)
+		SL_TRY(offer(x, x->among, x->job->budget - k * part));
 	return SL_OK;
 }
 
@@ -129,7 +136,7 @@ static sl_status use_shares(struct leases *l)
 
 		SL_TRY(reprice(x));
 		if (x->moves && x->among < x->planned_among)
-			SL_TRY(offer(x, x->among));
+			SL_TRY(offer(x, x->among, x->job->budget));
 	}
 	return SL_OK;
 }
