@@ -92,14 +92,15 @@ out:
 	return st;
 }
 
-/* Slow links make a policy leave more on the device over the boundary. Where that is more
- * than the lease has, what is good for fast ones may do, or for a little less memory. */
+/* Slow links make a policy leave more on the device over the boundary, maybe more than
+ * the lease has. What is good for fast ones may do, or be better even; else a little less
+ * memory. */
 static sl_status plan_one(struct lease *x)
 {
 	uint64_t part = x->job->budget / PARTS;
 
 	SL_TRY(offer(x, x->among, x->job->budget));
-	if (x->job->plan.n_values == 0 && x->among > 1)
+	if (x->among > 1)
 		SL_TRY(offer(x, 1, x->job->budget));
 	for (uint64_t k = 1; k <= TRIES && x->job->plan.n_values == 0; k++)
 		SL_TRY(offer(x, x->among, x->job->budget - k * part));

@@ -18,7 +18,7 @@ static void train(
 	struct sl_session_run alone;
 	uint64_t peak, least;
 
-	assert_true(sl_session_small(3, &config));
+	assert_true(sl_session_small(0, &config));
 	config.steps = STEPS;
 	config.threads = 1;
 	config.replan_drift = 1e9;
