@@ -269,12 +269,23 @@ static void give_back(struct sl_client *c, bool idle)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Nobody gives turns meanwhile: one that is there is kept. */
+static bool is_alone(struct sl_client *c)
+{
+	bool alone;
+
+	pthread_mutex_lock(&c->lock);
+	alone = c->link == NULL;
+	pthread_mutex_unlock(&c->lock);
+	return alone;
+}
+
 sl_status sl_client_leave(struct sl_client *c, sl_ns used_ns, bool rests)
 {
 	sl_turn_count(c->page, used_ns);
 	c->stats.turns++;
 	c->stats.used_ns += used_ns;
-	if (SL_UNLIKELY(c->will_yield || rests))
+	if (SL_UNLIKELY(c->will_yield || rests) && !is_alone(c))
 		give_back(c, rests);
 	c->will_yield = false;
 	return SL_OK;
@@ -283,18 +294,10 @@ sl_status sl_client_leave(struct sl_client *c, sl_ns used_ns, bool rests)
 /* A report must not cross a grant: who has no turn waits for one and gives that back. */
 sl_status sl_client_idle(struct sl_client *c)
 {
-	bool alone;
-
-	if (c->idle || !c->filled || sl_client_lost(c))
+	if (c->idle || !c->filled || sl_client_lost(c) || is_alone(c))
 		return SL_OK;
-	pthread_mutex_lock(&c->lock);
-	alone = c->link == NULL;
-	pthread_mutex_unlock(&c->lock);
-	if (!sl_turn_try(c->page)) {
-		if (alone)
-			return SL_OK; /* nobody gives turns meanwhile */
+	if (!sl_turn_try(c->page))
 		SL_TRY(sl_client_wait_turn(c, false));
-	}
 	give_back(c, true);
 	return SL_OK;
 }
