@@ -11,6 +11,7 @@
 #include "share/batch.h"
 
 #define LOOK_NS ((sl_ns)100 * 1000000) /* how often stop is looked at */
+#define LINGER_NS ((sl_ns)2 * 1000000) /* who was just answered may ask again */
 #define WITHIN_USUAL ((sl_ns)100 * 1000000)
 
 struct held {
@@ -220,7 +221,7 @@ static sl_status rest(struct sl_service *v)
 /* Waits until it is time for a batch; false: the end was asked for. Under the lock. */
 static sl_status await_batch(struct sl_service *v, bool *out)
 {
-	sl_ns now, start;
+	sl_ns now, start, linger = sl_clock_now() + LINGER_NS;
 
 	*out = false;
 	while (!stopped(v)) {
@@ -230,7 +231,9 @@ static sl_status await_batch(struct sl_service *v, bool *out)
 			*out = true;
 			return SL_OK;
 		}
-		if (start < 0) {
+		if (start < 0 && now < linger) {
+			start = linger;
+		} else if (start < 0) {
 			SL_TRY(rest(v));
 			start = v->batcher.n > 0 ? now : now + LOOK_NS;
 		}
