@@ -68,7 +68,6 @@ static bool bury(struct sl_serve *s, struct sl_srv_peer *p)
 	/* It hears of it at once. */
 	if (!p->burial.started)
 		(void)shutdown(p->source.fd, SHUT_RDWR);
-	p->burial.link = p->link;
 	return sl_srv_bury(s, &p->burial);
 }
 
@@ -95,7 +94,6 @@ void sl_srv_peers_finish(struct sl_serve *s)
 		struct sl_srv_peer *p = s->peers;
 
 		s->peers = p->next;
-		p->burial.link = p->link;
 		sl_srv_user_leave(s, p->user);
 		if (sl_srv_bury_last(&p->burial))
 			sl_free(p);
@@ -339,6 +337,7 @@ sl_status sl_serve_adopt(struct sl_serve *s, int fd, const struct ucred *who)
 		sl_free(p);
 		return st;
 	}
+	p->burial.link = p->link;
 	p->source = (struct sl_srv_source){.fd = sl_link_fd(p->link), .on = on_peer};
 	sl_link_limit(p->link, IN_SMALL, OUT_MOST);
 	sl_link_take_memory_only(p->link);
