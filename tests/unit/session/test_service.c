@@ -30,7 +30,7 @@ struct desk {
 	float out[REQUESTS][CLASSES];
 	uint32_t times[REQUESTS + 1];
 	sl_status status[REQUESTS + 1];
-	uint32_t answers, wanted, largest, idles;
+	uint32_t answers, wanted, largest;
 	volatile sig_atomic_t stop;
 };
 
@@ -47,12 +47,6 @@ static void on_answer(void *ctx, const struct sl_service_answer *a)
 	if (++d->answers == d->wanted)
 		d->stop = 1;
 	(void)pthread_mutex_unlock(&d->lock);
-}
-
-static sl_status on_idle(void *ctx)
-{
-	((struct desk *)ctx)->idles++;
-	return SL_OK;
 }
 
 static void sample_of(uint64_t id, float *x)
@@ -89,11 +83,8 @@ static void *ask(void *ctx)
 
 static void open_desk(struct desk *d, struct sl_session *s, uint32_t wanted)
 {
-	struct sl_service_opts opts = {.ctx = d,
-		.answer = on_answer,
-		.idle = on_idle,
-		.within_ns = 1000000,
-		.stop = &d->stop};
+	struct sl_service_opts opts = {
+		.ctx = d, .answer = on_answer, .within_ns = 1000000, .stop = &d->stop};
 
 	memset(d, 0, sizeof(*d));
 	assert_int_equal(pthread_mutex_init(&d->lock, NULL), 0);
