@@ -14,7 +14,8 @@
 	X(F64, 8, "F64") \
 	X(I32, 4, "I32") \
 	X(I64, 8, "I64") \
-	X(U8, 1, "U8")
+	X(U8, 1, "U8") \
+	X(BF16, 2, "BF16")
 
 enum sl_dtype {
 #define X(name, bytes, text) SL_##name,

@@ -26,7 +26,7 @@ static const struct sl_st_type types[] = {
 	{"I16", 2, SL_DTYPE_COUNT},
 	{"U16", 2, SL_DTYPE_COUNT},
 	{"F16", 2, SL_DTYPE_COUNT},
-	{"BF16", 2, SL_DTYPE_COUNT},
+	{"BF16", 2, SL_BF16},
 	{"I32", 4, SL_I32},
 	{"U32", 4, SL_DTYPE_COUNT},
 	{"F32", 4, SL_F32},

@@ -74,7 +74,8 @@ static struct sl_type lse_type(const struct sl_type *q)
 {
 	const int64_t *dim = q->shape.dim;
 
-	return (struct sl_type){q->dtype, SL_SHAPE(dim[0], dim[1], dim[2])};
+	return (struct sl_type){
+		sl_dtype_wide(q->dtype), SL_SHAPE(dim[0], dim[1], dim[2])};
 }
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)
@@ -93,7 +94,7 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 	SL_TRY(check_qkvm(n));
 	struct sl_type lse = lse_type(&n->in[0]);
 	SL_TRY(sl_check_type_as(n, 4, 0));
-	SL_TRY(sl_check_dtype_as(n, 5, 0));
+	SL_TRY(sl_check_wide(n, 5));
 	SL_TRY(sl_check_shape(n, 5, &lse.shape));
 	SL_TRY(sl_check_type_as(n, 6, 0));
 	for (int i = 0; i < 3; i++)

@@ -52,7 +52,8 @@ static int64_t at(const struct channels *s, int64_t channel, int64_t i)
 	return (i / s->inner * s->c + channel) * s->inner + i % s->inner;
 }
 
-/* x is [N, C, ...] and inputs [1, n_in) before `last` are [C], all of one float type. */
+/* x is [N, C, ...] and inputs [1, n_in) before `last` are [C], of x's type or f32 for
+ * bf16. */
 static sl_status check(const struct sl_node_info *n, int last)
 {
 	const struct sl_eps_attr *attr = n->attr;
@@ -60,7 +61,7 @@ static sl_status check(const struct sl_node_info *n, int last)
 	SL_TRY(sl_check_float(n, 0));
 	SL_TRY(sl_check_min_rank(n, 0, 2));
 	for (int i = 1; i < last; i++) {
-		SL_TRY(sl_check_dtype_as(n, i, 0));
+		SL_TRY(sl_check_wide(n, i));
 		SL_TRY(sl_check_shape(n, i, &SL_SHAPE(n->in[0].shape.dim[1])));
 	}
 	if (!(attr->eps >= 0) || isinf(attr->eps))
@@ -85,7 +86,7 @@ static sl_status check_count(const struct sl_shape *x)
 
 static struct sl_type per_channel(const struct sl_type *x)
 {
-	return (struct sl_type){x->dtype, SL_SHAPE(x->shape.dim[1])};
+	return (struct sl_type){sl_dtype_wide(x->dtype), SL_SHAPE(x->shape.dim[1])};
 }
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)

@@ -94,7 +94,7 @@ static void give(struct sl_grad *c, int i, sl_val v)
 
 	c->din[i] = sl_shape_equal(want, &c->node->out[0].shape)
 			    ? v
-			    : sl_sum_to(c->g, v, want);
+			    : sl_grad_as(c, i, sl_sum_to(c->g, v, want));
 }
 
 static sl_status add_grad(struct sl_grad *c)

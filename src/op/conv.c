@@ -7,7 +7,9 @@
  * 1. Padding is zeros; the four sides are independent.
  * 2. Output channel o reads the input channels of group o / (O / groups); groups = C is
  * depthwise.
- * 3. A kernel larger than the padded input is refused.
+ * 3. x of bf16 makes it a convolution of bf16: w and bias are f32, w is rounded to bf16
+ * element by element, products add up in f32, y is bf16.
+ * 4. A kernel larger than the padded input is refused.
  */
 #include "op/conv_util.h"
 
@@ -143,10 +145,10 @@ static sl_status infer(const struct sl_node_info *n, struct sl_type *out)
 	struct sl_type y = {.dtype = n->in[0].dtype};
 
 	SL_TRY(sl_check_float(n, 0));
-	SL_TRY(sl_check_dtype_as(n, 1, 0));
+	SL_TRY(sl_check_wide(n, 1));
 	SL_TRY(sl_conv_shape(n->attr, &n->in[0].shape, &n->in[1].shape, &y.shape));
 	if (sl_node_has(n, 2)) {
-		SL_TRY(sl_check_dtype_as(n, 2, 0));
+		SL_TRY(sl_check_wide(n, 2));
 		SL_TRY(sl_check_shape(n, 2, &SL_SHAPE(y.shape.dim[1])));
 	}
 	out[0] = y;
@@ -189,7 +191,8 @@ static double plane(const struct sl_call *c, const struct sl_conv_geom *p,
 		int64_t ih = at[0] + k / p->kw * p->attr.dilation[0];
 		int64_t iw = at[1] + k % p->kw * p->attr.dilation[1];
 		if (ih >= 0 && ih < p->h && iw >= 0 && iw < p->w)
-			sum += sl_in(c, 0, x0 + ih * p->w + iw) * sl_in(c, 1, w0 + k);
+			sum += sl_in(c, 0, x0 + ih * p->w + iw) *
+			       sl_conv_weight(c, w0 + k);
 	}
 	return sum;
 }

@@ -4,7 +4,7 @@
  * Both are linear in each operand, so their own gradients are convolutions again.
  *
  * Each element of the result is gathered in one fixed order; inputs that no window
- * touches (a stride that skips them) get zero.
+ * touches (a stride that skips them) get zero. Of bf16, dx is bf16 and dw is f32.
  */
 #include "op/conv_util.h"
 
@@ -30,7 +30,7 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 	struct sl_shape y;
 
 	SL_TRY(sl_check_float(n, 0));
-	SL_TRY(sl_check_dtype_as(n, 1, 0));
+	SL_TRY(sl_check_wide(n, 1));
 	SL_TRY(sl_shape_check(&x.shape, NULL));
 	SL_TRY(sl_conv_shape(&attr->conv, &x.shape, &n->in[1].shape, &y));
 	SL_TRY(sl_check_shape(n, 0, &y));
@@ -41,7 +41,8 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 static sl_status dw_infer(const struct sl_node_info *n, struct sl_type *out)
 {
 	const struct sl_conv_dx_attr *attr = n->attr;
-	struct sl_type w = {n->in[0].dtype, sl_shape_from_attr(&attr->shape)};
+	struct sl_type w = {
+		sl_dtype_wide(n->in[0].dtype), sl_shape_from_attr(&attr->shape)};
 	struct sl_shape y;
 
 	SL_TRY(sl_check_float(n, 0));
@@ -131,7 +132,8 @@ static double back(const struct sl_call *c, const struct sl_conv_geom *p,
 		int64_t oh = reader(p, 0, at[0], k / p->kw);
 		int64_t ow = reader(p, 1, at[1], k % p->kw);
 		if (oh >= 0 && ow >= 0)
-			sum += sl_in(c, 0, y0 + oh * p->ow + ow) * sl_in(c, 1, w0 + k);
+			sum += sl_in(c, 0, y0 + oh * p->ow + ow) *
+			       sl_conv_weight(c, w0 + k);
 	}
 	return sum;
 }

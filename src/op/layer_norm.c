@@ -6,7 +6,8 @@
  *
  * 1. The variance is of two passes: rows around 40000 keep their digits.
  * 2. dgamma and dbeta add rows in ascending order, whatever the thread count.
- * 3. A gradient into the outputs mean and rstd is SL_E_UNSUPPORTED.
+ * 3. For x of bf16 y and dx are bf16 and all else is f32.
+ * 4. A gradient into the outputs mean and rstd is SL_E_UNSUPPORTED.
  */
 #include "op/op_util.h"
 
@@ -38,7 +39,7 @@ static sl_status check(const struct sl_node_info *n, int vectors)
 		return SL_FAIL(SL_E_SHAPE, "x %s has rows of no element to normalise",
 			sl_shape_print(x, text));
 	for (int i = 1; i <= vectors; i++) {
-		SL_TRY(sl_check_dtype_as(n, i, 0));
+		SL_TRY(sl_check_wide(n, i));
 		SL_TRY(sl_check_shape(n, i, &SL_SHAPE(x->dim[x->rank - 1])));
 	}
 	return SL_OK;
@@ -48,6 +49,7 @@ static struct sl_type per_row(const struct sl_type *x)
 {
 	struct sl_type t = *x;
 
+	t.dtype = sl_dtype_wide(t.dtype);
 	t.shape.rank--;
 	t.shape.dim[t.shape.rank] = 0;
 	return t;
@@ -73,7 +75,7 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 	SL_TRY(check(n, 1));
 	struct sl_type row = per_row(&n->in[0]);
 	for (int i = 2; i < 4; i++) {
-		SL_TRY(sl_check_dtype_as(n, i, 0));
+		SL_TRY(sl_check_wide(n, i));
 		SL_TRY(sl_check_shape(n, i, &row.shape));
 	}
 	SL_TRY(sl_check_type_as(n, 4, 0));

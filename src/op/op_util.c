@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bf16.h"
 #include "graph/ir.h"
 
 double sl_get(const void *data, enum sl_dtype t, int64_t i)
@@ -15,7 +16,16 @@ double sl_get(const void *data, enum sl_dtype t, int64_t i)
 		return (double)((const float *)data)[i];
 	if (t == SL_F64)
 		return ((const double *)data)[i];
+	if (t == SL_BF16)
+		return (double)sl_bf16_to_f32(((const uint16_t *)data)[i]);
 	return (double)sl_get_i64(data, t, i);
+}
+
+double sl_in_low(const struct sl_call *c, int k, int64_t i)
+{
+	double v = sl_in(c, k, i);
+
+	return (double)sl_bf16_to_f32(sl_bf16_from_f32((float)v));
 }
 
 void sl_set(void *data, enum sl_dtype t, int64_t i, double v)
@@ -24,6 +34,8 @@ void sl_set(void *data, enum sl_dtype t, int64_t i, double v)
 		((float *)data)[i] = (float)v;
 	else if (t == SL_F64)
 		((double *)data)[i] = v;
+	else if (t == SL_BF16)
+		((uint16_t *)data)[i] = sl_bf16_from_f32((float)v);
 	else if (t == SL_I32)
 		((int32_t *)data)[i] = (int32_t)v;
 	else if (t == SL_I64)
@@ -116,7 +128,8 @@ sl_status sl_check_float(const struct sl_node_info *n, int i)
 {
 	if (sl_dtype_is_float(n->in[i].dtype))
 		return SL_OK;
-	return SL_FAIL(SL_E_DTYPE, "input %d is %s; it must be f32 or f64 (use cast)", i,
+	return SL_FAIL(SL_E_DTYPE,
+		"input %d is %s; it must be f32, bf16 or f64 (use cast)", i,
 		sl_dtype_name(n->in[i].dtype));
 }
 
@@ -184,6 +197,32 @@ sl_status sl_check_shape(const struct sl_node_info *n, int i, const struct sl_sh
 		return SL_OK;
 	return SL_FAIL(SL_E_SHAPE, "input %d is %s; here it must be %s", i,
 		sl_shape_print(&n->in[i].shape, text), sl_shape_print(want, text_want));
+}
+
+enum sl_dtype sl_dtype_wide(enum sl_dtype t)
+{
+	return t == SL_BF16 ? SL_F32 : t;
+}
+
+sl_status sl_check_wide(const struct sl_node_info *n, int i)
+{
+	enum sl_dtype want = sl_dtype_wide(n->in[0].dtype);
+
+	if (n->in[i].dtype == want)
+		return SL_OK;
+	return SL_FAIL(SL_E_DTYPE,
+		"input %d is %s; it must be %s where input 0 is %s (use cast)", i,
+		sl_dtype_name(n->in[i].dtype), sl_dtype_name(want),
+		sl_dtype_name(n->in[0].dtype));
+}
+
+sl_val sl_grad_as(const struct sl_grad *c, int i, sl_val v)
+{
+	enum sl_dtype want = c->node->in[i].dtype;
+
+	if (v.index >= c->g->n_values || c->g->values[v.index].type.dtype == want)
+		return v;
+	return sl_cast(c->g, v, want);
 }
 
 sl_status sl_infer_same(const struct sl_node_info *n, struct sl_type *out)

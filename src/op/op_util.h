@@ -13,7 +13,7 @@
 
 /* Element i of dense data as a double; i64 beyond 2^53 rounds. */
 double sl_get(const void *data, enum sl_dtype t, int64_t i);
-/* Rounds once; for integers v must be in range. */
+/* Rounds once (bf16: to f32 first, as kernels do); for integers v must be in range. */
 void sl_set(void *data, enum sl_dtype t, int64_t i, double v);
 /* Element i of integer data, exactly. */
 int64_t sl_get_i64(const void *data, enum sl_dtype t, int64_t i);
@@ -25,6 +25,8 @@ static inline double sl_in(const struct sl_call *c, int k, int64_t i)
 {
 	return sl_get(c->in[k], c->node->in[k].dtype, i);
 }
+/* The same as an operand of a product of bf16: f32 is rounded first. */
+double sl_in_low(const struct sl_call *c, int k, int64_t i);
 static inline void sl_put(const struct sl_call *c, int k, int64_t i, double v)
 {
 	sl_set(c->out[k], c->node->out[k].dtype, i, v);
@@ -82,6 +84,13 @@ SL_NODISCARD sl_status sl_check_shape_as(const struct sl_node_info *n, int i, in
 SL_NODISCARD sl_status sl_check_type_as(const struct sl_node_info *n, int i, int j);
 SL_NODISCARD sl_status sl_check_shape(
 	const struct sl_node_info *n, int i, const struct sl_shape *want);
+
+/* Input i is f32 where input 0 is bf16 (statistics, parameters), else of its type. */
+SL_NODISCARD sl_status sl_check_wide(const struct sl_node_info *n, int i);
+/* f32 for bf16, else t itself: what sums and statistics of t are kept in. */
+enum sl_dtype sl_dtype_wide(enum sl_dtype t);
+/* v as the element type of input i, for a gradient. */
+sl_val sl_grad_as(const struct sl_grad *c, int i, sl_val v);
 
 /* out[0] = type of in[0]; the second refuses integers. */
 sl_status sl_infer_same(const struct sl_node_info *n, struct sl_type *out);

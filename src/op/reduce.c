@@ -6,6 +6,7 @@
  * sum of nothing is 0, mean of nothing NaN (as PyTorch), max of nothing an error. max
  * lets NaN through and shares its gradient equally among ties (PyTorch amax); where the
  * largest is NaN the gradient is NaN. References add in double and round once.
+ * Sums and means of bf16 are f32: they are statistics and gradients of parameters.
  */
 #include "op/op_util.h"
 
@@ -52,13 +53,14 @@ static sl_status reduce_infer(const struct sl_node_info *n, struct sl_type *out)
 	for (int i = 0; i < x->rank; i++)
 		if (a->keep_dims || !is_reduced(a, i))
 			s.dim[s.rank++] = kept.dim[i];
-	out[0] = (struct sl_type){.dtype = n->in[0].dtype, .shape = s};
+	out[0] = (struct sl_type){.dtype = sl_dtype_wide(n->in[0].dtype), .shape = s};
 	return SL_OK;
 }
 
 static sl_status max_infer(const struct sl_node_info *n, struct sl_type *out)
 {
 	SL_TRY(reduce_infer(n, out));
+	out[0].dtype = n->in[0].dtype;
 	if (sl_shape_count(&n->in[0].shape) == 0 && sl_shape_count(&out[0].shape) > 0) {
 		char text[SL_SHAPE_TEXT];
 		return SL_FAIL(SL_E_SHAPE, "the largest of no elements: the input is %s",
@@ -197,6 +199,7 @@ static sl_val spread(struct sl_grad *c, sl_val v)
 	/* Nothing to repeat, and a 0 in a reshape would mean something else. */
 	if (sl_shape_count(&x->shape) == 0)
 		return sl_full(c->g, x, 0);
+	v = sl_grad_as(c, 0, v);
 	if (!sl_shape_equal(&kept, &c->node->out[0].shape))
 		v = sl_reshape(c->g, v, &kept);
 	return sl_shape_equal(&kept, &x->shape) ? v : sl_expand(c->g, v, &x->shape);
@@ -296,7 +299,7 @@ static sl_status sum_to_infer(const struct sl_node_info *n, struct sl_type *out)
 			sl_shape_print(&n->in[0].shape, text_x),
 			sl_shape_print(&to, text_to));
 	}
-	out[0] = (struct sl_type){.dtype = n->in[0].dtype, .shape = to};
+	out[0] = (struct sl_type){.dtype = sl_dtype_wide(n->in[0].dtype), .shape = to};
 	return SL_OK;
 }
 
@@ -311,7 +314,7 @@ static sl_status sum_to_ref(const struct sl_call *c)
 
 static sl_status sum_to_grad(struct sl_grad *c)
 {
-	c->din[0] = sl_expand(c->g, c->dout[0], &c->node->in[0].shape);
+	c->din[0] = sl_expand(c->g, sl_grad_as(c, 0, c->dout[0]), &c->node->in[0].shape);
 	return SL_OK;
 }
 

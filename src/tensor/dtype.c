@@ -18,6 +18,7 @@ static const char *const names[] = {
 	[SL_I32] = "i32",
 	[SL_I64] = "i64",
 	[SL_U8] = "u8",
+	[SL_BF16] = "bf16",
 };
 _Static_assert(SL_COUNT(names) == SL_DTYPE_COUNT, "each element type has a name");
 
@@ -34,7 +35,7 @@ const char *sl_dtype_name(enum sl_dtype t)
 
 bool sl_dtype_is_float(enum sl_dtype t)
 {
-	return t == SL_F32 || t == SL_F64;
+	return t == SL_F32 || t == SL_F64 || t == SL_BF16;
 }
 
 sl_status sl_dtype_parse(const char *text, enum sl_dtype *out)
@@ -47,5 +48,6 @@ sl_status sl_dtype_parse(const char *text, enum sl_dtype *out)
 		}
 	}
 	return SL_FAIL(SL_E_DTYPE,
-		"'%s' is no element type of this build; it has f32 f64 i32 i64 u8", text);
+		"'%s' is no element type of this build; it has f32 f64 i32 i64 u8 bf16",
+		text);
 }

@@ -3,6 +3,7 @@
 #include "kernel/cpu/cpu.h"
 
 #include "base/thread.h"
+#include "kernel/cpu/low.h"
 #include "kernel/cpu/mathv.h"
 
 #define BLOCK 1024
@@ -41,6 +42,21 @@ bool sl_cpu_is_f32_but(const struct sl_node_info *n, int i)
 	}
 	for (int k = 0; k < n->n_out; k++)
 		if (n->out[k].dtype != SL_F32)
+			return false;
+	return true;
+}
+
+bool sl_cpu_is_f32_or_low(const struct sl_node_info *n)
+{
+	enum sl_dtype t = n->n_out ? n->out[0].dtype : SL_F32;
+
+	if (t != SL_BF16)
+		return sl_cpu_is_f32(n);
+	for (int k = 0; k < n->n_in; k++)
+		if (sl_node_has(n, k) && n->in[k].dtype != t)
+			return false;
+	for (int k = 0; k < n->n_out; k++)
+		if (n->out[k].dtype != t)
 			return false;
 	return true;
 }

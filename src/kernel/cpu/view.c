@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/bf16.h"
 #include "graph/op_attr.h"
 #include "kernel/cpu/collapse.h"
 #include "kernel/cpu/tile.h"
@@ -22,6 +23,7 @@
 
 /* Elements are moved as integers of their size, whatever they are. */
 typedef uint8_t __attribute__((may_alias)) elem1;
+typedef uint16_t __attribute__((may_alias)) elem2;
 typedef uint32_t __attribute__((may_alias)) elem4;
 typedef uint64_t __attribute__((may_alias)) elem8;
 
@@ -49,6 +51,7 @@ typedef void (*move_fn)(
 			d[i] = v; \
 	}
 MOVE(elem1)
+MOVE(elem2)
 MOVE(elem4)
 MOVE(elem8)
 
@@ -63,9 +66,9 @@ struct job {
 static bool begin_job(struct job *job, enum sl_dtype t)
 {
 	static const move_fn moves[9] = {
-		[1] = move_elem1, [4] = move_elem4, [8] = move_elem8};
+		[1] = move_elem1, [2] = move_elem2, [4] = move_elem4, [8] = move_elem8};
 	static const move_fn fills[9] = {
-		[1] = fill_elem1, [4] = fill_elem4, [8] = fill_elem8};
+		[1] = fill_elem1, [2] = fill_elem2, [4] = fill_elem4, [8] = fill_elem8};
 
 	*job = (struct job){.bytes = sl_dtype_bytes(t)};
 	job->move = moves[job->bytes];
@@ -303,6 +306,8 @@ static void put_element(void *element, enum sl_dtype t, double v)
 		*(int32_t *)element = (int32_t)v;
 	else if (t == SL_I64)
 		*(int64_t *)element = (int64_t)v;
+	else if (t == SL_BF16)
+		*(uint16_t *)element = sl_bf16_from_f32((float)v);
 	else
 		*(uint8_t *)element = (uint8_t)v;
 }

@@ -41,7 +41,7 @@ static void a_header_in_any_order_is_read(void **state)
 	(void)state;
 	sl_assert_ok(open_header(
 		"{ \"b\" : {\"data_offsets\":[4,12],\"shape\":[ 2 , 2 "
-		"],\"dtype\":\"BF16\"},\n"
+		"],\"dtype\":\"F16\"},\n"
 		"\"__metadata__\":{\"k\\u00e9\\ud83d\\ude00\":\"v\\n\",\"e\":\"\"},"
 		"\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
 		"\"none\":{\"dtype\":\"I64\",\"shape\":[0,5],\"data_offsets\":[4,4]}}   ",
@@ -53,7 +53,7 @@ static void a_header_in_any_order_is_read(void **state)
 	assert_int_equal(f.tensors[0].shape.rank, 0);
 	const struct sl_st_tensor *b = sl_st_find(&f, "b");
 	assert_int_equal(b->dtype, SL_DTYPE_COUNT);
-	assert_string_equal(b->dtype_name, "BF16");
+	assert_string_equal(b->dtype_name, "F16");
 	assert_int_equal(b->bytes, 8);
 	assert_int_equal(b->offset, f.size - 8);
 	assert_null(sl_st_find(&f, "c"));
