@@ -54,7 +54,8 @@ static const struct cli_option model_rows[] = {
 	ROW("eval-steps", "N", COUNT, config.eval_steps, "at most N batches each time"),
 	ROW("allow-nan", NULL, FLAG, config.allow_nan,
 		"go on when the loss is not finite"),
-	ROW("dtype", "NAME", TEXT, dtype, "f32"),
+	ROW("dtype", "NAME", TEXT, dtype,
+		"f32, or bf16 with f32 parameters and sums (default: f32)"),
 	ROW("save", "FILE", TEXT, config.save_path,
 		"checkpoint (safetensors), written whole"),
 	ROW("save-every", "N", COUNT, config.save_every, "also every N steps"),
@@ -367,12 +368,16 @@ static sl_status settle_duplex(struct cli_args *args)
 				 args->duplex);
 }
 
-static sl_status must_be(const char *option, const char *given, const char *only)
+static sl_status settle_dtype(struct cli_args *args)
 {
-	if (given == NULL || strcmp(given, only) == 0)
+	if (args->dtype == NULL || strcmp(args->dtype, "f32") == 0)
 		return SL_OK;
-	return SL_FAIL(SL_E_USAGE, "--%s %s is not in this build; there is %s", option,
-		given, only);
+	if (strcmp(args->dtype, "bf16") != 0)
+		return SL_FAIL(SL_E_USAGE,
+			"--dtype %s is not in this build; there are f32 and bf16",
+			args->dtype);
+	args->config.dtype = SL_BF16;
+	return SL_OK;
 }
 
 static sl_status check_device(const char *name)
@@ -413,7 +418,7 @@ sl_status cli_settle(struct cli_args *args)
 	SL_TRY(settle_duplex(args));
 	SL_TRY(settle_replan(args));
 	SL_TRY(check_device(c->device));
-	SL_TRY(must_be("dtype", args->dtype, "f32"));
+	SL_TRY(settle_dtype(args));
 	c->threads = (int)args->threads;
 	if (c->steps > 0 && c->epochs > 0)
 		return SL_FAIL(

@@ -99,6 +99,8 @@ struct sl_bind {
 	int64_t size[SL_DIM_COUNT]; /* 0: as in the template */
 	int64_t batch_offset;
 	uint32_t part;
+	bool low; /* mixed precision: values between operators are bf16 where these can,
+		     parameters, states, sums and losses stay f32 */
 };
 SL_NODISCARD sl_status sl_graph_bind(
 	struct sl_graph *g, const struct sl_graph *tmpl, const struct sl_bind *bind);

@@ -50,6 +50,8 @@ struct sl_session_config {
 	double replan_drift; /* of measured times that gives a new plan; 0: 0.3 */
 	const char *plan_path; /* run this stored plan; NULL: plan anew */
 
+	enum sl_dtype dtype; /* f32, or bf16: values between operators are that, while
+				parameters, optimizer and sums stay f32 */
 	uint64_t seed;
 	int threads; /* 0: all cores; width of running only */
 	bool no_dropout;

@@ -17,6 +17,7 @@ struct binding {
 	const struct sl_graph *tmpl;
 	const struct sl_bind *bind;
 	sl_val *map; /* [tmpl values] value of g */
+	struct sl_ir_low *low; /* NULL: types are the template's */
 };
 
 static sl_val bind_persistent(const struct binding *b, const struct sl_ir_value *v)
@@ -42,8 +43,12 @@ static void bind_fetch(const struct binding *b, const struct sl_ir_node *n)
 {
 	struct sl_io_attr attr = *(const struct sl_io_attr *)n->attr;
 
+	sl_val v = b->map[n->in[0].index];
+
 	attr.part = b->bind->part;
-	sl_ir_fetch(b->g, &attr, b->map[n->in[0].index]);
+	if (b->low)
+		sl_ir_low_inputs(b->low, n, &v);
+	sl_ir_fetch(b->g, &attr, v);
 }
 
 /* A copy of the attributes, adjusted to the instance; NULL without host memory. */
@@ -61,6 +66,8 @@ static void *bind_attr(
 		if (in[i].index < b->g->n_values)
 			types[i] = b->g->values[in[i].index].type;
 	}
+	if (b->low)
+		sl_ir_low_attr(b->low, n, attr);
 	if (n->op->rebind)
 		n->op->rebind(attr, types, b->bind);
 	return attr;
@@ -74,6 +81,8 @@ static sl_status bind_op(const struct binding *b, const struct sl_ir_node *n)
 
 	for (int i = 0; i < n->n_in; i++)
 		in[i] = sl_val_is_none(n->in[i]) ? n->in[i] : b->map[n->in[i].index];
+	if (b->low)
+		sl_ir_low_inputs(b->low, n, in);
 	if (n->op->attr_bytes) {
 		attr = bind_attr(b, n, in);
 		if (!attr)
@@ -88,6 +97,8 @@ static sl_status bind_op(const struct binding *b, const struct sl_ir_node *n)
 		if (!sl_ir_is_poison(out[i]))
 			b->g->values[out[i].index].role = v->role;
 	}
+	if (b->low && n->n_out > 0)
+		b->map[n->out[0].index] = sl_ir_low_output(b->low, n, out[0]);
 	return SL_OK;
 }
 
@@ -125,27 +136,39 @@ static sl_status check_bind(const struct binding *b)
 	return st == SL_OK ? st : sl_fail_prefix(st, "the template failed");
 }
 
+static sl_status bind_all(struct binding *b)
+{
+	const struct sl_graph *tmpl = b->tmpl;
+
+	b->map = sl_calloc(tmpl->n_values, sizeof(*b->map));
+	if (!b->map)
+		return SL_FAIL(
+			SL_E_NOMEM, "no host memory to bind %u values", tmpl->n_values);
+	for (uint32_t i = 0; i < tmpl->n_values; i++)
+		if (tmpl->values[i].producer == SL_IR_NO_NODE)
+			b->map[i] = bind_persistent(b, &tmpl->values[i]);
+	SL_TRY(sl_graph_status(b->g));
+	return bind_nodes(b);
+}
+
 sl_status sl_graph_bind(
 	struct sl_graph *g, const struct sl_graph *tmpl, const struct sl_bind *bind)
 {
 	struct binding b = {.g = g, .tmpl = tmpl, .bind = bind};
+	struct sl_ir_low low = {0};
 	const char *scope = g->scope;
+	sl_status st = SL_OK;
 
 	SL_TRY(check_bind(&b));
-	b.map = sl_calloc(tmpl->n_values, sizeof(*b.map));
-	if (!b.map) {
-		sl_graph_poison(g, SL_FAIL(SL_E_NOMEM, "no host memory to bind %u values",
-					   tmpl->n_values));
-		return sl_graph_status(g);
+	if (bind->low) {
+		b.low = &low;
+		st = sl_ir_low_init(&low, g, tmpl);
 	}
-	for (uint32_t i = 0; i < tmpl->n_values; i++)
-		if (tmpl->values[i].producer == SL_IR_NO_NODE)
-			b.map[i] = bind_persistent(&b, &tmpl->values[i]);
-	sl_status st = sl_graph_status(g);
 	if (st == SL_OK)
-		st = bind_nodes(&b);
+		st = bind_all(&b);
 	if (st != SL_OK)
 		sl_graph_poison(g, st);
+	sl_ir_low_finish(&low);
 	sl_free(b.map);
 	g->scope = scope;
 	return st;

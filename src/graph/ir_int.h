@@ -34,4 +34,19 @@ void sl_ir_fetch(struct sl_graph *g, const struct sl_io_attr *attr, sl_val v);
 char *sl_ir_node_print(
 	const struct sl_graph *g, uint32_t node, char text[SL_IR_NODE_TEXT]);
 
+/* Mixed precision while a template is bound (low.c); indices are the template's. */
+struct sl_ir_low {
+	struct sl_graph *g;
+	sl_val *copy; /* of a value in the other type; NONE: not made yet */
+	bool *wanted; /* by an operator that takes it as bf16 */
+};
+SL_NODISCARD sl_status sl_ir_low_init(
+	struct sl_ir_low *low, struct sl_graph *g, const struct sl_graph *tmpl);
+void sl_ir_low_finish(struct sl_ir_low *low);
+/* Casts the inputs of a node of the template, in: values of g, to what it takes. */
+void sl_ir_low_inputs(struct sl_ir_low *low, const struct sl_ir_node *n, sl_val *in);
+void sl_ir_low_attr(const struct sl_ir_low *low, const struct sl_ir_node *n, void *attr);
+/* What stands for the first output from here on. */
+sl_val sl_ir_low_output(struct sl_ir_low *low, const struct sl_ir_node *n, sl_val out);
+
 #endif

@@ -96,6 +96,17 @@ enum sl_op_flags {
 		2, /* touches the outside or state: never run twice, never removed */
 };
 
+/*
+ * What becomes of an operator where values between operators are bf16 (sl_bind.low). An
+ * input that is bf16 but not of low_in is cast to f32 first.
+ */
+enum sl_op_low {
+	SL_LOW_NOT, /* it works in f32 */
+	SL_LOW_FOLLOWS, /* if one input of low_in is bf16, all of them are */
+	SL_LOW_ALWAYS, /* inputs of low_in are bf16; parameters stay f32 */
+	SL_LOW_RESULT, /* it works in f32, and its first output is cast to bf16 */
+};
+
 #define SL_OP_MAX_IN 512
 #define SL_OP_MAX_OUT 8
 
@@ -113,6 +124,10 @@ struct sl_op {
 	/* bit i: in[i] may share its bytes with out[0] when its life ends here and the
 	 * sizes agree; every kernel of the op must allow in[i] == out[0] exactly. */
 	uint32_t inplace_in;
+	enum sl_op_low low;
+	uint32_t low_in; /* bit i: in[i] may be bf16; UINT32_MAX: all */
+	/* Asks in the attributes for an f32 result of bf16 inputs. NULL: cannot. */
+	void (*widen)(void *attr);
 	/* Whether a node with these attributes and shapes may do so. NULL: all may. */
 	bool (*inplace_ok)(const struct sl_node_info *n);
 

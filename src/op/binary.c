@@ -143,8 +143,8 @@ static sl_status pow_grad(struct sl_grad *c)
 	return SL_OK;
 }
 
-/* inplace: the first input may hold the result where its size is the result's. */
-#define BINARY(op, fn, inplace) \
+/* The first input may hold the result where its size is the result's. */
+#define BINARY(op, fn, low_) \
 	static sl_status op##_ref(const struct sl_call *c) \
 	{ \
 		return map(c, fn); \
@@ -154,7 +154,9 @@ static sl_status pow_grad(struct sl_grad *c)
 		.min_in = 2, \
 		.max_in = 2, \
 		.n_out = 1, \
-		.inplace_in = (inplace), \
+		.inplace_in = 1, \
+		.low = (low_), \
+		.low_in = 3, \
 		.infer = broadcast_infer, \
 		.grad = op##_grad, \
 		.ref = op##_ref, \
@@ -183,10 +185,10 @@ static sl_status pow_grad(struct sl_grad *c)
 		return sl_op_add3(g, &sl_op_##op, NULL, a, b, dy); \
 	}
 
-BINARY(add, add_at, 1)
-BINARY(sub, sub_at, 1)
-BINARY(mul, mul_at, 1)
-BINARY(div, div_at, 1)
-BINARY(pow, pow, 1)
+BINARY(add, add_at, SL_LOW_FOLLOWS)
+BINARY(sub, sub_at, SL_LOW_FOLLOWS)
+BINARY(mul, mul_at, SL_LOW_FOLLOWS)
+BINARY(div, div_at, SL_LOW_FOLLOWS)
+BINARY(pow, pow, SL_LOW_NOT)
 BINARY_DX(pow_da, pow_da_at)
 BINARY_DX(pow_db, pow_db_at)

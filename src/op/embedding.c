@@ -60,6 +60,7 @@ const struct sl_op sl_op_embedding = {
 	.min_in = 2,
 	.max_in = 2,
 	.n_out = 1,
+	.low = SL_LOW_RESULT,
 	.infer = embedding_infer,
 	.grad = embedding_grad,
 	.cost = embedding_cost,

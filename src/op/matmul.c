@@ -252,6 +252,13 @@ static sl_status ref(const struct sl_call *c)
 	return SL_OK;
 }
 
+static void widen(void *attr)
+{
+	struct sl_matmul_attr *own = attr;
+
+	own->wide = true;
+}
+
 const struct sl_op sl_op_matmul = {
 	.name = "matmul",
 	.attr_bytes = sizeof(struct sl_matmul_attr),
@@ -261,6 +268,9 @@ const struct sl_op sl_op_matmul = {
 	.max_in = 3,
 	.n_out = 1,
 	.optional_in = 1u << 2,
+	.low = SL_LOW_ALWAYS,
+	.low_in = 3,
+	.widen = widen,
 	.infer = infer,
 	.grad = grad,
 	.cost = cost,

@@ -227,7 +227,7 @@ static sl_status max_grad(struct sl_grad *c)
 	return SL_OK;
 }
 
-#define REDUCE(op, infer_fn) \
+#define REDUCE(op, infer_fn, low_) \
 	const struct sl_op sl_op_##op = { \
 		.name = #op, \
 		.attr_bytes = sizeof(struct sl_reduce_attr), \
@@ -236,6 +236,8 @@ static sl_status max_grad(struct sl_grad *c)
 		.min_in = 1, \
 		.max_in = 1, \
 		.n_out = 1, \
+		.low = (low_), \
+		.low_in = 1, \
 		.infer = infer_fn, \
 		.grad = op##_grad, \
 		.cost = cost, \
@@ -254,9 +256,9 @@ static void cost(const struct sl_node_info *n, struct sl_cost *out)
 	out->bytes = (double)sl_type_bytes(&n->in[0]) + (double)sl_type_bytes(&n->out[0]);
 }
 
-REDUCE(sum, reduce_infer)
-REDUCE(mean, reduce_infer)
-REDUCE(max, max_infer)
+REDUCE(sum, reduce_infer, SL_LOW_FOLLOWS)
+REDUCE(mean, reduce_infer, SL_LOW_FOLLOWS)
+REDUCE(max, max_infer, SL_LOW_NOT)
 
 const struct sl_op sl_op_max_dx = {
 	.name = "max_dx",
@@ -326,6 +328,8 @@ const struct sl_op sl_op_sum_to = {
 	.min_in = 1,
 	.max_in = 1,
 	.n_out = 1,
+	.low = SL_LOW_FOLLOWS,
+	.low_in = 1,
 	.infer = sum_to_infer,
 	.grad = sum_to_grad,
 	.cost = cost,

@@ -153,7 +153,7 @@ static sl_status log_grad(struct sl_grad *c)
 }
 
 /* An operator without attributes and its builder. */
-#define UNARY(op, fn) \
+#define UNARY(op, fn, low_) \
 	static sl_status op##_ref(const struct sl_call *c) \
 	{ \
 		return map(c, fn); \
@@ -164,6 +164,8 @@ static sl_status log_grad(struct sl_grad *c)
 		.max_in = 1, \
 		.n_out = 1, \
 		.inplace_in = 1, \
+		.low = (low_), \
+		.low_in = 1, \
 		.infer = sl_infer_same_float, \
 		.grad = op##_grad, \
 		.ref = op##_ref, \
@@ -193,17 +195,17 @@ static sl_status log_grad(struct sl_grad *c)
 		return sl_op_add2(g, &sl_op_##op, NULL, saved, dy); \
 	}
 
-UNARY(relu, relu_at)
+UNARY(relu, relu_at, SL_LOW_FOLLOWS)
 UNARY_DX(relu_dx, relu_dx_at)
-UNARY(tanh, tanh)
+UNARY(tanh, tanh, SL_LOW_FOLLOWS)
 UNARY_DX(tanh_dx, tanh_dx_at)
-UNARY(sigmoid, sigmoid_at)
+UNARY(sigmoid, sigmoid_at, SL_LOW_FOLLOWS)
 UNARY_DX(sigmoid_dx, sigmoid_dx_at)
-UNARY(silu, silu_at)
+UNARY(silu, silu_at, SL_LOW_FOLLOWS)
 UNARY_DX(silu_dx, silu_dx_at)
-UNARY(sqrt, sqrt)
-UNARY(exp, exp)
-UNARY(log, log)
+UNARY(sqrt, sqrt, SL_LOW_NOT)
+UNARY(exp, exp, SL_LOW_NOT)
+UNARY(log, log, SL_LOW_NOT)
 
 static const struct sl_attr_field gelu_fields[] = {
 	SL_ATTR(struct sl_gelu_attr, tanh_form, BOOL, 1),
@@ -230,6 +232,8 @@ const struct sl_op sl_op_gelu = {
 	.max_in = 1,
 	.n_out = 1,
 	.inplace_in = 1,
+	.low = SL_LOW_FOLLOWS,
+	.low_in = 1,
 	.infer = sl_infer_same_float,
 	.grad = gelu_grad,
 	.ref = gelu_ref,
@@ -291,6 +295,8 @@ const struct sl_op sl_op_affine = {
 	.max_in = 1,
 	.n_out = 1,
 	.inplace_in = 1,
+	.low = SL_LOW_FOLLOWS,
+	.low_in = 1,
 	.infer = sl_infer_same_float,
 	.grad = affine_grad,
 	.ref = affine_ref,

@@ -102,15 +102,17 @@ static sl_status add_part(struct trainer *t, uint32_t first_node, double share)
 	return sl_graph_status(t->g);
 }
 
-static struct sl_bind bind_of(const struct sl_instance *x, int64_t part, int64_t seq)
+static struct sl_bind bind_of(
+	const struct sl_instance_request *r, const struct sl_instance *x, int64_t part)
 {
 	int64_t begin = sl_instance_part_begin(x, part);
 
 	return (struct sl_bind){
 		.size = {[SL_DIM_BATCH] = sl_instance_part_begin(x, part + 1) - begin,
-			[SL_DIM_SEQ] = seq},
+			[SL_DIM_SEQ] = r->seq},
 		.batch_offset = begin,
 		.part = (uint32_t)part,
+		.low = r->config->dtype == SL_BF16,
 	};
 }
 
@@ -120,7 +122,7 @@ static sl_status build_train(const struct sl_instance_request *r, struct sl_inst
 	sl_status st = SL_OK;
 
 	for (int64_t part = 0; part < x->parts; part++) {
-		struct sl_bind bind = bind_of(x, part, r->seq);
+		struct sl_bind bind = bind_of(r, x, part);
 		uint32_t first = sl_graph_node_count(x->graph);
 
 		SL_TRY_OUT(sl_graph_bind(x->graph, r->tmpl, &bind));
@@ -164,7 +166,7 @@ out:
 sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instance *out)
 {
 	struct sl_instance x = {.batch = r->batch, .parts = 1};
-	struct sl_bind bind = bind_of(&x, 0, r->seq);
+	struct sl_bind bind = bind_of(r, &x, 0);
 	sl_status st;
 
 	SL_TRY_OUT(begin(r, &x));
