@@ -41,6 +41,10 @@ struct cli_args {
 	const char *table; /* of repro salus */
 	int64_t n_jobs; /* of repro tensile */
 	const char *folder;
+	/* profile; its trace is events */
+	const char *by;
+	int64_t top, warmup;
+	bool infer;
 	/* replay */
 	const char *phases, *events, *timeline;
 	int64_t iterations;

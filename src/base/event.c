@@ -18,7 +18,7 @@
 
 struct slot {
 	_Atomic int64_t at_ns;
-	_Atomic uint64_t what; /* kind in the high half, id in the low one */
+	_Atomic uint64_t what; /* channel, kind and id: 16, 16 and 32 bits */
 	_Atomic uint64_t arg;
 };
 
@@ -70,11 +70,17 @@ void sl_event_ring_destroy(struct sl_event_ring *r)
 void sl_event_emit(
 	struct sl_event_ring *r, enum sl_event_kind kind, uint32_t id, uint64_t arg)
 {
+	sl_event_emit_on(r, 0, kind, id, arg);
+}
+
+void sl_event_emit_on(struct sl_event_ring *r, uint32_t channel, enum sl_event_kind kind,
+	uint32_t id, uint64_t arg)
+{
 	if (!r)
 		return;
 	uint64_t ticket = atomic_fetch_add_explicit(&r->ticket, 1, memory_order_relaxed);
 	struct slot *s = &r->slot[ticket & (r->slots - 1)];
-	uint64_t what = (uint64_t)kind << 32 | id;
+	uint64_t what = (uint64_t)channel << 48 | (uint64_t)kind << 32 | id;
 	atomic_store_explicit(&s->at_ns, sl_clock_now(), memory_order_relaxed);
 	atomic_store_explicit(&s->what, what, memory_order_relaxed);
 	atomic_store_explicit(&s->arg, arg, memory_order_relaxed);
@@ -96,7 +102,8 @@ bool sl_event_at(const struct sl_event_ring *r, size_t i, struct sl_event *out)
 	uint64_t what = atomic_load_explicit(&s->what, memory_order_relaxed);
 	*out = (struct sl_event){
 		.at_ns = atomic_load_explicit(&s->at_ns, memory_order_relaxed),
-		.kind = (uint32_t)(what >> 32),
+		.kind = (uint32_t)(what >> 32) & UINT16_MAX,
+		.channel = (uint32_t)(what >> 48),
 		.id = (uint32_t)what,
 		.arg = atomic_load_explicit(&s->arg, memory_order_relaxed),
 	};

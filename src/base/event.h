@@ -29,8 +29,9 @@ enum sl_event_kind {
 struct sl_event {
 	sl_ns at_ns;
 	uint32_t kind;
-	uint32_t id; /* op or value */
+	uint32_t id; /* op, value or channel */
 	uint64_t arg; /* bytes, or nanoseconds waited; of an op: 1 if it runs again */
+	uint32_t channel; /* of copies; below 2^16 */
 };
 
 struct sl_event_ring;
@@ -40,6 +41,9 @@ void sl_event_ring_destroy(struct sl_event_ring *r);
 /* r may be NULL: nothing is recorded. */
 void sl_event_emit(
 	struct sl_event_ring *r, enum sl_event_kind kind, uint32_t id, uint64_t arg);
+/* The same for what a channel does. */
+void sl_event_emit_on(struct sl_event_ring *r, uint32_t channel, enum sl_event_kind kind,
+	uint32_t id, uint64_t arg);
 uint64_t sl_event_count(const struct sl_event_ring *r); /* emitted ever */
 /* The i-th oldest event still held; false past the end. */
 bool sl_event_at(const struct sl_event_ring *r, size_t i, struct sl_event *out);

@@ -35,17 +35,18 @@ static void note_failure(struct sl_engine *e, const struct sl_copy *c, sl_status
 	(void)snprintf(e->why, sizeof(e->why), "%s", sl_last_error());
 }
 
-static sl_status carry_out(struct sl_engine *e, const struct sl_copy *c)
+static sl_status carry_out(
+	struct sl_engine *e, const struct sl_channel *ch, const struct sl_copy *c)
 {
 	sl_status st;
 
 	if (e->opts.delay)
 		e->opts.delay(e->opts.delay_ctx, c->value);
-	sl_event_emit(e->opts.events, c->in ? SL_EV_IN_BEGIN : SL_EV_OUT_BEGIN, c->value,
-		c->bytes);
+	sl_event_emit_on(e->opts.events, ch->id, c->in ? SL_EV_IN_BEGIN : SL_EV_OUT_BEGIN,
+		c->value, c->bytes);
 	st = sl_engine_transfer(e, c);
-	sl_event_emit(
-		e->opts.events, c->in ? SL_EV_IN_END : SL_EV_OUT_END, c->value, c->bytes);
+	sl_event_emit_on(e->opts.events, ch->id, c->in ? SL_EV_IN_END : SL_EV_OUT_END,
+		c->value, c->bytes);
 	if (st == SL_OK && !c->in)
 		sl_engine_poison(e, c->from.at, c->bytes);
 	return st;
@@ -68,7 +69,7 @@ static void *channel_main(void *arg)
 		if (!e->failed) {
 			pthread_mutex_unlock(&e->lock);
 			sl_ns begin = sl_clock_now();
-			sl_status st = carry_out(e, c);
+			sl_status st = carry_out(e, ch, c);
 			sl_ns took = sl_clock_now() - begin;
 			pthread_mutex_lock(&e->lock);
 			ch->took.copies++;

@@ -300,7 +300,8 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 		m->arena_bytes = sl_align_up(m->planned_peak, 4096);
 	SL_TRY(sl_pool_create(width, &m->pool));
 	sl_kernel_set_width(width);
-	SL_TRY(sl_event_ring_create(EVENT_SLOTS, &m->events));
+	SL_TRY(sl_event_ring_create(
+		m->event_slots > 0 ? m->event_slots : EVENT_SLOTS, &m->events));
 	SL_TRY(open_tiers(m));
 	SL_TRY(open_device(m, config));
 	SL_TRY(take_arena(m));

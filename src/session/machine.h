@@ -33,6 +33,7 @@ struct sl_machine {
 	const struct sl_exec *running; /* during a step */
 	struct sl_pool *pool;
 	struct sl_event_ring *events;
+	size_t event_slots; /* of the ring, a power of two; 0: the usual */
 	const struct sl_instance *adopted;
 	const struct sl_plan *plan; /* in force; of the adopted instance */
 	const struct sl_instance *watched; /* whose times may give it new plans */

@@ -84,6 +84,9 @@ void sl_session_note(const struct sl_session *s, const char *fmt, ...) SL_PRINTF
 /* One run of an instance over s->io.request, with feeding and fetching (step.c). */
 SL_NODISCARD sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id);
 
+/* One optimizer step: samples, run, report (train.c). */
+SL_NODISCARD sl_status sl_session_step(struct sl_session *s);
+
 /* Room for a batch's logits, which runs then fetch. */
 SL_NODISCARD sl_status sl_session_want_logits(struct sl_session *s);
 

@@ -159,7 +159,7 @@ static bool saves_after(const struct sl_session *s, int64_t step)
 	       (s->config.save_every > 0 && step % s->config.save_every == 0);
 }
 
-static sl_status one_step(struct sl_session *s)
+sl_status sl_session_step(struct sl_session *s)
 {
 	sl_ns begin = sl_clock_now();
 	enum sl_instance_id id;
@@ -293,7 +293,7 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 	while (s->step < total) {
 		if (sl_session_stopped(s))
 			return interrupted(s, first, out);
-		st = one_step(s);
+		st = sl_session_step(s);
 		if (st == SL_E_INTERRUPTED) /* while it waited for its turn */
 			return interrupted(s, first, out);
 		SL_TRY(st);

@@ -17,7 +17,7 @@ static void events_come_back_in_order(void **state)
 	sl_assert_ok(sl_event_ring_create(4, &r));
 	assert_false(sl_event_at(r, 0, &a));
 	sl_event_emit(r, SL_EV_OP_BEGIN, 7, 1);
-	sl_event_emit(r, SL_EV_MOVE, UINT32_MAX, UINT64_MAX);
+	sl_event_emit_on(r, UINT16_MAX, SL_EV_MOVE, UINT32_MAX, UINT64_MAX);
 	assert_int_equal(sl_event_count(r), 2);
 	assert_true(sl_event_at(r, 0, &a));
 	assert_true(sl_event_at(r, 1, &b));
@@ -25,6 +25,8 @@ static void events_come_back_in_order(void **state)
 	assert_int_equal(a.kind, SL_EV_OP_BEGIN);
 	assert_int_equal(a.id, 7);
 	assert_int_equal(b.kind, SL_EV_MOVE);
+	assert_int_equal(a.channel, 0);
+	assert_int_equal(b.channel, UINT16_MAX);
 	assert_int_equal(b.id, UINT32_MAX);
 	assert_int_equal(b.arg, UINT64_MAX);
 	assert_true(b.at_ns >= a.at_ns);
