@@ -26,4 +26,27 @@
 #define SL_CRC32C_U8(crc, byte) ((crc) ^ (byte))
 #endif
 
+/* One line of 64 bytes past the caches, to an aligned address; what orders such stores
+ * before later ones. */
+#if defined(__SSE2__)
+typedef long long sl_m128 __attribute__((vector_size(16), may_alias));
+typedef long long sl_m128_any __attribute__((vector_size(16), may_alias, aligned(1)));
+static inline void sl_stream_line(void *to, const void *from)
+{
+	const sl_m128_any *s = from;
+	sl_m128 a = s[0], b = s[1], c = s[2], d = s[3];
+	sl_m128 *t = to;
+
+	__builtin_ia32_movntdq(&t[0], a);
+	__builtin_ia32_movntdq(&t[1], b);
+	__builtin_ia32_movntdq(&t[2], c);
+	__builtin_ia32_movntdq(&t[3], d);
+}
+#define SL_STREAM_LINE(to, from) sl_stream_line(to, from)
+#define SL_STREAM_END() __builtin_ia32_sfence()
+#else
+#define SL_STREAM_LINE(to, from) __builtin_memcpy(to, from, 64)
+#define SL_STREAM_END() ((void)0)
+#endif
+
 #endif

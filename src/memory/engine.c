@@ -82,8 +82,7 @@ static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_
 	SL_TRY(sl_residency_out_begin(&e->pair.now, v, a->tier - 1, a->offset));
 	sl_engine_publish(e, v, SL_NO_OFFSET);
 	sl_engine_note_peak(e, &c.to);
-	sl_engine_issue(e, a->channel, &c);
-	return SL_OK;
+	return sl_engine_issue(e, a->channel, &c);
 }
 
 static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t v)
@@ -99,8 +98,7 @@ static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t
 	c.to = device_range(e, v, a->offset);
 	sl_engine_note_peak(e, &c.to);
 	e->stats.swap_ins++;
-	sl_engine_issue(e, a->channel, &c);
-	return SL_OK;
+	return sl_engine_issue(e, a->channel, &c);
 }
 
 /* Gives up the device bytes of v, which may be on their way, at a position where nobody

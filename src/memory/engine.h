@@ -3,6 +3,7 @@
 #define SL_MEMORY_ENGINE_H
 
 #include "base/event.h"
+#include "base/thread.h"
 #include "memory/plan.h"
 #include "memory/tier/tier.h"
 
@@ -50,6 +51,10 @@ struct sl_engine_opts {
 		*tiers; /* one for each tier of the traces, same order; borrowed */
 	uint32_t n_tiers;
 	struct sl_event_ring *events; /* may be NULL */
+	/* The compute threads: they carry out copies between memories of this machine
+	 * (engine_together.c), when they are all the cores there are. Borrowed; NULL: all
+	 * copies run on queue threads. */
+	struct sl_pool *pool;
 	/* Bounce bytes for values that are not whole 4096-byte blocks: offset in the
 	 * arena of two 4096-byte blocks (one for each direction) that no plan may use, or
 	 * SL_NO_OFFSET if the tiers need none. A trace may hold them as a value instead,

@@ -193,7 +193,7 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
+static void enqueue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
 {
 	struct sl_channel *ch = &e->channels[channel];
 	struct sl_copy *slot = &ch->ring[(ch->issued + 1) & ch->mask];
@@ -208,10 +208,6 @@ void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy
 			slot->after[i] = later(last_conflict(other, &c->from, false),
 				last_conflict(other, &c->to, true));
 	}
-	if (c->in)
-		e->stats.swap_in_bytes += c->bytes;
-	else
-		e->stats.swap_out_bytes += c->bytes;
 	e->pending++;
 	if (e->opts.watch)
 		e->opts.watch->issue(
@@ -226,6 +222,18 @@ void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy
 	ch->issued++;
 	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);
+}
+
+sl_status sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
+{
+	if (c->in)
+		e->stats.swap_in_bytes += c->bytes;
+	else
+		e->stats.swap_out_bytes += c->bytes;
+	if (sl_engine_is_together(e, c->in ? c->from.space : c->to.space))
+		return sl_engine_copy_together(e, channel, c);
+	enqueue(e, channel, c);
+	return SL_OK;
 }
 
 /* Under lock. */

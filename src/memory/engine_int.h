@@ -150,13 +150,19 @@ SL_NODISCARD sl_status sl_engine_index_again(
 SL_NODISCARD sl_status sl_engine_channels_fit(
 	struct sl_engine *e, const struct sl_engine_pair *pair);
 void sl_engine_channels_stop(struct sl_engine *e);
-void sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
+SL_NODISCARD sl_status sl_engine_issue(
+	struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
 /* The failure of a copy, with its message; SL_OK while there is none. Compute thread. */
 SL_NODISCARD sl_status sl_engine_look(struct sl_engine *e);
 /* Waits for every pending copy that reads or writes r (reads count only if `write`). */
 SL_NODISCARD sl_status sl_engine_wait_range(
 	struct sl_engine *e, const struct sl_range *r, bool write);
 SL_NODISCARD sl_status sl_engine_wait_all(struct sl_engine *e);
+
+/* engine_together.c: copies by the compute threads. */
+bool sl_engine_is_together(const struct sl_engine *e, uint32_t space);
+SL_NODISCARD sl_status sl_engine_copy_together(
+	struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
 
 /* engine_transfer.c: moves bytes, synchronously, on any thread. */
 SL_NODISCARD sl_status sl_engine_transfer(struct sl_engine *e, const struct sl_copy *c);

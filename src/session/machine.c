@@ -312,6 +312,7 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 			.tiers = m->tiers,
 			.n_tiers = m->n_tiers,
 			.events = m->events,
+			.pool = width >= sl_machine_cores() ? m->pool : NULL,
 			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
 			.again = again,
 			.again_ctx = m,

@@ -3,10 +3,10 @@
  * memory. */
 #include "memory/tier/tier.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "base/units.h"
 
 #define HUGE_BYTES ((uint64_t)2 << 20)
@@ -21,7 +21,7 @@ static sl_status host_put(
 {
 	struct host_tier *h = (struct host_tier *)t;
 
-	memcpy(h->bytes + offset, data, len);
+	sl_copy_stream(h->bytes + offset, data, len);
 	return SL_OK;
 }
 
@@ -29,8 +29,13 @@ static sl_status host_get(struct sl_tier *t, uint64_t offset, void *data, size_t
 {
 	struct host_tier *h = (struct host_tier *)t;
 
-	memcpy(data, h->bytes + offset, len);
+	sl_copy_stream(data, h->bytes + offset, len);
 	return SL_OK;
+}
+
+static uint8_t *host_memory(struct sl_tier *t)
+{
+	return ((struct host_tier *)t)->bytes;
 }
 
 static void host_destroy(struct sl_tier *t)
@@ -48,6 +53,7 @@ static const struct sl_tier_impl host_impl = {
 	.put = host_put,
 	.get = host_get,
 	.destroy = host_destroy,
+	.memory = host_memory,
 };
 
 sl_status sl_tier_host_create(uint64_t bytes, struct sl_tier **out)

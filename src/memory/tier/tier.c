@@ -81,6 +81,11 @@ sl_status sl_tier_get(struct sl_tier *t, uint64_t offset, void *data, size_t len
 	return len == 0 ? SL_OK : t->impl->get(t, offset, data, len);
 }
 
+uint8_t *sl_tier_memory(struct sl_tier *t)
+{
+	return t->impl->memory ? t->impl->memory(t) : NULL;
+}
+
 void sl_tier_destroy(struct sl_tier *t)
 {
 	if (t)

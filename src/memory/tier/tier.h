@@ -22,6 +22,7 @@ typedef sl_status (*sl_tier_put_fn)(
 typedef sl_status (*sl_tier_get_fn)(
 	struct sl_tier *t, uint64_t offset, void *data, size_t len);
 typedef void (*sl_tier_destroy_fn)(struct sl_tier *t);
+typedef uint8_t *(*sl_tier_memory_fn)(struct sl_tier *t);
 
 struct sl_tier_impl {
 	const char *name;
@@ -29,6 +30,7 @@ struct sl_tier_impl {
 	sl_tier_put_fn put;
 	sl_tier_get_fn get;
 	sl_tier_destroy_fn destroy;
+	sl_tier_memory_fn memory; /* NULL: not memory of this machine */
 };
 
 /* The base; an implementation has it as its first member. */
@@ -50,6 +52,9 @@ SL_NODISCARD sl_status sl_tier_put(
 	struct sl_tier *t, uint64_t offset, const void *data, size_t len);
 SL_NODISCARD sl_status sl_tier_get(
 	struct sl_tier *t, uint64_t offset, void *data, size_t len);
+/* Where the tier's bytes lie, for one that is memory of this machine; else NULL. Whoever
+ * copies there keeps within its bytes, as put and get do. */
+uint8_t *sl_tier_memory(struct sl_tier *t);
 void sl_tier_destroy(struct sl_tier *t); /* NULL is fine */
 
 /*
