@@ -7,6 +7,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,6 +156,16 @@ static void on_step(void *ctx, const struct sl_step_report *r)
 	put_step(p, r);
 }
 
+/* A pipe that is full, a terminal that was stopped: writing would wait for a person. */
+static bool is_behind(void *ctx, int wait_ms)
+{
+	const struct cli_progress *p = ctx;
+	struct pollfd out = {
+		.fd = p->json ? STDOUT_FILENO : fileno(p->out), .events = POLLOUT};
+
+	return (p->json || !p->quiet) && poll(&out, 1, wait_ms) == 0;
+}
+
 void cli_progress_end(struct cli_progress *p)
 {
 	if (p->open_line)
@@ -245,5 +256,6 @@ struct sl_session_events cli_progress_events(struct cli_progress *p)
 		.step = on_step,
 		.eval = on_eval,
 		.note = on_note,
-		.wait = on_wait};
+		.wait = on_wait,
+		.behind = is_behind};
 }

@@ -26,6 +26,9 @@ struct sl_gate {
 	sl_status (*leave)(void *ctx, sl_ns used_ns, bool rests);
 	/* The same outside of turns: none is wanted until the next enter. */
 	sl_status (*idle)(void *ctx);
+	/* While idle: does what is asked of it meanwhile. Memory may be gone until the
+	 * next enter. */
+	sl_status (*tend)(void *ctx);
 	/* Whether the memory was taken away meanwhile: asked before each op. */
 	bool (*lost)(void *ctx);
 	/* SL_E_LOST with the reason, once it was; NULL: nobody knows one. */

@@ -226,6 +226,11 @@ static sl_status idle(void *ctx)
 	return sl_client_idle(((struct sl_shared *)ctx)->client);
 }
 
+static sl_status tend(void *ctx)
+{
+	return sl_client_tend(((struct sl_shared *)ctx)->client);
+}
+
 static bool lost(void *ctx)
 {
 	return sl_client_lost(((struct sl_shared *)ctx)->client);
@@ -301,6 +306,7 @@ sl_status sl_shared_open(struct sl_session *s)
 			.wanted = wanted,
 			.leave = leave,
 			.idle = idle,
+			.tend = tend,
 			.lost = lost,
 			.reason = reason},
 		.join = join,

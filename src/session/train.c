@@ -11,6 +11,7 @@
 
 #define MAX_ITERS ((size_t)1 << 16)
 #define STEPS_MAX ((int64_t)1 << 62)
+#define BEHIND_MS 20 /* between words of the daemon while a reader is late */
 
 static int64_t train_count(const struct sl_session *s)
 {
@@ -97,7 +98,25 @@ static sl_status note_time(struct sl_session *s, double ms)
 	return SL_OK;
 }
 
-static void report(struct sl_session *s, double ms)
+/* Whoever is late to read what is told holds up this job, not those beside it. Memory
+ * that went away meanwhile is back at the end. */
+static sl_status before_report(struct sl_session *s)
+{
+	const struct sl_gate *gate = s->machine.gate;
+	bool rested = false;
+
+	if (gate == NULL || s->events.behind == NULL)
+		return SL_OK;
+	while (s->events.behind(s->events.ctx, rested ? BEHIND_MS : 0) &&
+		!sl_session_stopped(s)) {
+		SL_TRY(sl_machine_idle(&s->machine));
+		SL_TRY(gate->tend(gate->ctx));
+		rested = true;
+	}
+	return rested ? gate->enter(gate->ctx) : SL_OK;
+}
+
+static sl_status report(struct sl_session *s, double ms)
 {
 	struct sl_engine_stats stats, before = s->before;
 	struct sl_step_report r = {
@@ -124,8 +143,10 @@ static void report(struct sl_session *s, double ms)
 	r.is_shared = s->host != NULL;
 	r.waited_ms = (double)(s->machine.waited_ns - s->waited_before) / 1e6;
 	if (s->events.step == NULL)
-		return;
+		return SL_OK;
+	SL_TRY(before_report(s));
 	s->events.step(s->events.ctx, &r);
+	return SL_OK;
 }
 
 static sl_status check_loss(const struct sl_session *s)
@@ -180,8 +201,7 @@ sl_status sl_session_step(struct sl_session *s)
 	ms = step_ms(s, begin);
 	s->step++;
 	SL_TRY(note_time(s, ms));
-	report(s, ms);
-	return SL_OK;
+	return report(s, ms);
 }
 
 static sl_status save(struct sl_session *s)

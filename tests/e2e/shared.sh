@@ -129,6 +129,25 @@ code=$?
 [ "$code" = 5 ] || [ "$code" = 130 ] && ok "the stopped one ends as lost or interrupted ($code)" ||
 	not_ok "the stopped one ends as lost or interrupted ($code)"
 
+# One whose reports nobody reads for a while gives its turns to others and loses nothing.
+mkfifo "$work/slow"
+exec 3<>"$work/slow"
+"$sluice" train mlp --data synthetic:64 --batch 4 --steps 1500 --shared --socket "$socket" --json >"$work/slow" \
+	2>"$work/err" 3>&- </dev/null &
+v=$!
+sleep 0.5
+launch gpt $gpt
+b=$!
+ended $b gpt "beside one whose reports are not read is bit for bit the same"
+kill -0 $v 2>/dev/null && ok "it waits for its reader" || not_ok "it waits for its reader"
+cat <&3 >"$work/slow.out" &
+c=$!
+wait $v
+code=$?
+exec 3>&-
+kill $c 2>/dev/null
+[ "$code" = 0 ] && ok "and goes on to its end" || not_ok "and goes on to its end (exit $code)"
+
 # The daemon is killed under them and started again.
 launch net $net
 a=$!

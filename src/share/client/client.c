@@ -291,6 +291,12 @@ sl_status sl_client_leave(struct sl_client *c, sl_ns used_ns, bool rests)
 	return SL_OK;
 }
 
+sl_status sl_client_tend(struct sl_client *c)
+{
+	return sl_client_flag(c, SL_CLIENT_NEWS | SL_CLIENT_LOST) ? sl_client_see_to(c)
+								  : SL_OK;
+}
+
 /* A report must not cross a grant: who has no turn waits for one and gives that back. */
 sl_status sl_client_idle(struct sl_client *c)
 {
@@ -300,12 +306,6 @@ sl_status sl_client_idle(struct sl_client *c)
 		SL_TRY(sl_client_wait_turn(c, false));
 	give_back(c, true);
 	return SL_OK;
-}
-
-sl_status sl_client_tend(struct sl_client *c)
-{
-	return sl_client_flag(c, SL_CLIENT_NEWS | SL_CLIENT_LOST) ? sl_client_see_to(c)
-								  : SL_OK;
 }
 
 bool sl_client_lost(const struct sl_client *c)
