@@ -43,6 +43,8 @@ struct sl_data_info {
 	bool tokens; /* x is i32 [N, T] and y i64 [N, T]; else x is f32, y i64 [N] */
 	struct sl_shape sample; /* of one x: [C, H, W], [F], ...; tokens: [T] */
 	int64_t classes; /* labels are below it; tokens: the vocabulary (256 for bytes) */
+	int64_t labels; /* of a sample, without hidden ones: 1, or T, or how many are
+			   masked */
 	int64_t count[SL_SPLIT_COUNT]; /* samples of each split */
 };
 
@@ -56,6 +58,13 @@ SL_NODISCARD sl_status sl_data_open(
 	const char *spec, const struct sl_data_opts *opts, struct sl_data **out);
 void sl_data_close(struct sl_data *d);
 const struct sl_data_info *sl_data_info(const struct sl_data *d);
+/*
+ * From here on 15 % of each sample's tokens (rounded, at least one) are hidden: x has
+ * `token` there and y what it was; everywhere else y is SL_DATA_NO_LABEL. Drawn anew each
+ * epoch, and for samples as stored always alike. Token sets only, before the first batch.
+ */
+#define SL_DATA_NO_LABEL (-1)
+void sl_data_mask(struct sl_data *d, int64_t token);
 /* Where to evaluate: validation if there is some, else test, else SL_SPLIT_COUNT. */
 enum sl_split sl_data_eval_split(const struct sl_data *d);
 /* Kinds of sources for listings; NULL past the end. */

@@ -47,6 +47,9 @@ SL_NODISCARD sl_status sl_model_parse(const char *spec, struct sl_model_config *
 #define SL_MODEL_SPEC_TEXT 512
 char *sl_model_print(const struct sl_model_config *c, char text[SL_MODEL_SPEC_TEXT]);
 bool sl_model_is_tokens(const struct sl_model_config *c); /* reads i32 tokens, not f32 */
+/* The token that hides others from a masked language model, the last of its vocabulary
+ * (of BERT's own vocabulary [MASK]); -1: it is none. For sl_data_mask, once fitted. */
+int64_t sl_model_mask_token(const struct sl_model_config *c);
 int64_t sl_model_default_batch(const struct sl_model_config *c);
 /* T of its samples: the context if the spec set it, else SL_MODEL_CONTEXT (never over the
  * context). */
@@ -57,7 +60,8 @@ char *sl_model_synthetic(const struct sl_model_config *c, char text[SL_MODEL_SPE
 /*
  * Fits options the spec left open to a data set, then checks that they fit together
  * (SL_E_USAGE with both sides): input and the mlp's first size become the sample's shape;
- * a token model's vocab becomes that of the data if `bytes`. Classes stay as published.
+ * a token model's vocab becomes that of the data if `bytes`, and one for the mask if it
+ * has one. Classes stay as published.
  */
 struct sl_model_data {
 	bool tokens;
@@ -76,7 +80,8 @@ SL_NODISCARD sl_status sl_model_fit(
  * inputs   "x"   f32 [N, C, H, W] or [N, F]; token models i32 [N, T]
  *          "y"   i64 [N] or [N, T]
  *          "pos" i32 [T], token models only: to be fed 0, 1, ..., T - 1
- * outputs  "loss" f32 scalar, mean over the labels; "logits" f32 [N, classes] or [N, T,
+ * outputs  "loss" f32 scalar, mean over the labels (masked
+ * language models: those that are not -1); "logits" f32 [N, classes] or [N, T,
  * vocab]; "correct" f32 scalar, labels that are the first largest logit
  *
  * training: dropout and batch statistics (running ones are states ...running_mean and

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "base/fs.h"
 #include "base/units.h"
 #include "data/augment.h"
+#include "data/mask.h"
 #include "data/shuffle.h"
 #include "data/source.h"
 
@@ -73,8 +75,17 @@ sl_status sl_data_open(
 		sl_data_close(d);
 		return st;
 	}
+	d->info.labels = d->info.tokens ? sl_shape_count(&d->info.sample) : 1;
 	*out = d;
 	return SL_OK;
+}
+
+void sl_data_mask(struct sl_data *d, int64_t token)
+{
+	SL_ASSERT(d->info.tokens);
+	d->masked = true;
+	d->mask = (int32_t)token;
+	d->info.labels = sl_mask_count(sl_shape_count(&d->info.sample));
 }
 
 void sl_data_close(struct sl_data *d)
@@ -208,8 +219,13 @@ static sl_status read_one(struct sl_data *d, const struct sl_data_request *r,
 	if (r->split == SL_SPLIT_TRAIN && !r->as_stored)
 		pick.index = sl_shuffle_at(
 			r->seed, r->epoch, d->info.count[SL_SPLIT_TRAIN], position);
-	if (!augments(r))
-		return d->source->read(d, &pick, x, y);
+	if (!augments(r)) {
+		SL_TRY(d->source->read(d, &pick, x, y));
+		if (d->masked)
+			sl_mask_apply(r, position, d->mask,
+				sl_shape_count(&d->info.sample), x, y);
+		return SL_OK;
+	}
 	SL_TRY(d->source->read(d, &pick, d->row, y));
 	sl_augment_draw(r, position, &d->info.sample, &draw);
 	sl_augment_apply(&draw, &d->info.sample, d->pad_value, d->row, x);

@@ -34,6 +34,8 @@ struct sl_data {
 	const struct sl_data_source *source;
 	struct sl_data_info info;
 	float pad_value; /* of a black pixel after normalisation */
+	bool masked;
+	int32_t mask; /* token that hides others */
 	float *row; /* one sample, for augmentation; made when first needed */
 	void *own; /* the source's */
 };

@@ -45,6 +45,11 @@ static sl_val state(struct sl_layers *l, const char *name, const char *part, int
 	return sl_state(l->g, join(text, name, part), &type, init);
 }
 
+static double norm_eps(const struct sl_layers *l)
+{
+	return l->norm_eps > 0 ? l->norm_eps : NORM_EPS;
+}
+
 sl_val sl_layer_linear(
 	struct sl_layers *l, const char *name, sl_val x, int64_t in, int64_t out)
 {
@@ -78,12 +83,15 @@ sl_val sl_layer_conv(
 	int64_t width = a->width ? a->width : a->kernel;
 	int64_t pad_w = a->width ? a->pad_w : a->pad;
 	int64_t stride = a->stride ? a->stride : 1;
+	int64_t groups = a->groups ? a->groups : 1;
+	int64_t in = a->in / groups;
 	double area = (double)(a->kernel * width);
-	struct sl_init bound = uniform(1 / sqrt((double)a->in * area));
+	struct sl_init bound = uniform(1 / sqrt((double)in * area));
 	double std = a->fan_out ? sqrt(2 / ((double)a->out * area)) : a->std;
-	struct sl_conv_attr attr = {
-		.stride = {stride, stride}, .pad = {a->pad, pad_w, a->pad, pad_w}};
-	sl_val w = param(l, name, "weight", &SL_SHAPE(a->out, a->in, a->kernel, width),
+	struct sl_conv_attr attr = {.stride = {stride, stride},
+		.pad = {a->pad, pad_w, a->pad, pad_w},
+		.groups = groups};
+	sl_val w = param(l, name, "weight", &SL_SHAPE(a->out, in, a->kernel, width),
 		std > 0 ? normal(std) : bound);
 	sl_val b = SL_VAL_NONE;
 
@@ -99,7 +107,7 @@ sl_val sl_layer_batch_norm(
 	sl_val beta = param(l, name, "bias", &SL_SHAPE(channels), zero);
 	sl_val mean = state(l, name, "running_mean", channels, zero);
 	sl_val var = state(l, name, "running_var", channels, one);
-	double eps = l->norm_eps > 0 ? l->norm_eps : NORM_EPS;
+	double eps = norm_eps(l);
 	sl_val out[3];
 
 	if (!l->training)
@@ -116,7 +124,7 @@ sl_val sl_layer_layer_norm(struct sl_layers *l, const char *name, sl_val x, int6
 	sl_val beta = param(l, name, "bias", &SL_SHAPE(width), zero);
 	sl_val out[3];
 
-	return sl_layer_norm(l->g, x, gamma, beta, NORM_EPS, out);
+	return sl_layer_norm(l->g, x, gamma, beta, norm_eps(l), out);
 }
 
 sl_val sl_layer_dropout(struct sl_layers *l, sl_val x)
@@ -154,6 +162,15 @@ void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels)
 {
 	sl_graph_scope(l->g, "loss");
 	outputs(l, logits, labels, sl_cross_entropy(l->g, logits, labels, NULL));
+}
+
+void sl_layer_masked_outputs(struct sl_layers *l, sl_val logits, sl_val labels)
+{
+	const struct sl_cross_entropy_attr attr = {
+		.ignore_index = -1, .has_ignore = true};
+
+	sl_graph_scope(l->g, "loss");
+	outputs(l, logits, labels, sl_cross_entropy(l->g, logits, labels, &attr));
 }
 
 void sl_layer_pixel_outputs(

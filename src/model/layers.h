@@ -14,7 +14,7 @@ struct sl_layers {
 	struct sl_graph *g;
 	bool training; /* else no dropout, and running statistics */
 	double dropout;
-	double norm_eps; /* of batch norm; 0: 1e-5 */
+	double norm_eps; /* of batch, layer and group norm; 0: 1e-5 */
 	uint32_t stream; /* of the latest random operator; each gets one of its own */
 };
 
@@ -50,6 +50,7 @@ struct sl_layer_conv {
 	int64_t width; /* of the kernel; 0: square */
 	int64_t stride; /* 0: 1 */
 	int64_t pad, pad_w; /* pad_w: left and right, with a width only */
+	int64_t groups; /* 0: 1 */
 	bool bias, fan_out;
 	double std; /* 0: none */
 };
@@ -68,6 +69,8 @@ sl_val sl_layer_max_pool(
 sl_val sl_layer_flatten(struct sl_layers *l, sl_val x);
 /* Names the outputs "logits", "loss" and "correct"; labels are the input "y". */
 void sl_layer_outputs(struct sl_layers *l, sl_val logits, sl_val labels);
+/* The same, the loss a mean over labels that are not -1. */
+void sl_layer_masked_outputs(struct sl_layers *l, sl_val logits, sl_val labels);
 /* The same of logits [N, classes, H, W] with labels [N]: the loss is the mean over all
  * pixels, each with the label of its image; "logits" is the mean over an image's pixels.
  */

@@ -4,9 +4,9 @@
  *
  * Rules at the edges are PyTorch's: relu'(0) = 0, relu(NaN) = NaN, gelu(-inf) =
  * silu(-inf) = NaN, the gradients of gelu and silu at an infinity are NaN. Gradients take
- * the output where it suffices (relu tanh sigmoid sqrt exp) and the input elsewhere, so
- * that memory keeps the smaller need. gelu: x Phi(x), or with tanh_form 0.5 x (1 +
- * tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel, arXiv 1606.08415).
+ * the output where it suffices (relu relu6 tanh sigmoid sqrt exp) and the input
+ * elsewhere, so that memory keeps the smaller need. gelu: x Phi(x), or with tanh_form 0.5
+ * x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel, arXiv 1606.08415).
  */
 #include "op/op_util.h"
 
@@ -50,6 +50,17 @@ static double relu_at(double x)
 static double relu_dx_at(double y, double dy)
 {
 	return y <= 0 ? 0 : dy;
+}
+
+/* Above, too, the gradient ends where the value does (PyTorch). */
+static double relu6_at(double x)
+{
+	return x >= 6 ? 6 : relu_at(x);
+}
+
+static double relu6_dx_at(double y, double dy)
+{
+	return y <= 0 || y >= 6 ? 0 : dy;
 }
 
 static double gelu_at(double x)
@@ -104,6 +115,12 @@ static double silu_dx_at(double x, double dy)
 static sl_status relu_grad(struct sl_grad *c)
 {
 	c->din[0] = sl_relu_dx(c->g, c->out[0], c->dout[0]);
+	return SL_OK;
+}
+
+static sl_status relu6_grad(struct sl_grad *c)
+{
+	c->din[0] = sl_relu6_dx(c->g, c->out[0], c->dout[0]);
 	return SL_OK;
 }
 
@@ -197,6 +214,8 @@ static sl_status log_grad(struct sl_grad *c)
 
 UNARY(relu, relu_at, SL_LOW_FOLLOWS)
 UNARY_DX(relu_dx, relu_dx_at)
+UNARY(relu6, relu6_at, SL_LOW_FOLLOWS)
+UNARY_DX(relu6_dx, relu6_dx_at)
 UNARY(tanh, tanh, SL_LOW_FOLLOWS)
 UNARY_DX(tanh_dx, tanh_dx_at)
 UNARY(sigmoid, sigmoid_at, SL_LOW_FOLLOWS)

@@ -66,7 +66,7 @@ sl_status sl_session_eval(struct sl_session *s, struct sl_eval_report *out)
 		return SL_FAIL(SL_E_INVALID,
 			"there is no sample to evaluate on; give --valid 0.1");
 	out->loss /= (double)out->samples;
-	out->accuracy /= (double)(out->samples * labels_per_sample(s));
+	out->accuracy /= (double)(out->samples * sl_data_info(s->data)->labels);
 	out->bits_per_byte = out->loss / log(2);
 	return SL_OK;
 }
@@ -90,22 +90,26 @@ static void best_of(const float *row, size_t n, struct sl_prediction *p)
 	p->probability = 1 / sum;
 }
 
-/* Mean bits of the true next bytes of a window. */
+/* Mean bits of the true bytes of a window, those that have a label. */
 static double window_bits(
 	const float *rows, size_t classes, const int64_t *labels, int64_t n)
 {
 	double bits = 0;
+	int64_t counted = 0;
 
 	for (int64_t t = 0; t < n; t++) {
 		const float *row = rows + (size_t)t * classes;
 		struct sl_prediction best;
 
+		if (labels[t] == SL_DATA_NO_LABEL)
+			continue;
+		counted++;
 		best_of(row, classes, &best);
 		bits -= ((double)row[labels[t]] - (double)row[best.label] +
 				log(best.probability)) /
 			log(2);
 	}
-	return n > 0 ? bits / (double)n : 0;
+	return counted > 0 ? bits / (double)counted : 0;
 }
 
 static sl_status predict_batch(struct sl_session *s, void *ctx)

@@ -57,6 +57,8 @@ static sl_status fit_model(struct sl_session *s)
 	};
 
 	SL_TRY(sl_model_fit(&s->model, &data));
+	if (sl_model_mask_token(&s->model) >= 0)
+		sl_data_mask(s->data, sl_model_mask_token(&s->model));
 	s->seq = info->tokens ? info->sample.dim[0] : 0;
 	s->batch =
 		s->config.batch > 0 ? s->config.batch : sl_model_default_batch(&s->model);

@@ -12,7 +12,7 @@ SLUICE = os.environ.get("SLUICE", "build/sluice")
 STEPS = 20
 BOUND = 1e-4
 DEBIAN_PYTHON = "/usr/bin/python3"
-CASES = ["mlp", "lenet5", "resnet18", "unet", "gpt2", "lstm"]
+CASES = ["mlp", "lenet5", "resnet18", "mobilenetv2", "unet", "vit-b16", "bert-base", "gpt2", "lstm"]
 
 # On a busy machine threads that spin take minutes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -93,7 +93,16 @@ def image_data(folder, batch, shape, classes):
     return "npy:" + os.path.join(folder, "x.npy"), [(torch.from_numpy(x[b]), torch.from_numpy(y[b])) for b in batches]
 
 
-def text_data(folder, batch, context):
+def hide(window, position, vocab):
+    """Tokens and labels of a masked language model (src/data/mask.c), epoch 0 of seed 0."""
+    word = philox(0, position, 0x6D61736B, 0)
+    at = order(word[0] << 32 | word[1], 0, len(window))[:max(1, (len(window) * 15 + 50) // 100)]
+    x, y = window.copy(), np.full(len(window), -1, np.int64)
+    x[at], y[at] = vocab - 1, window[at]
+    return x, y
+
+
+def text_data(folder, batch, context, masked=False):
     rng = np.random.default_rng(2)
     n = (batch * STEPS + 1) * context * 10 // 9 + context
     text = rng.integers(97, 123, n).astype(np.uint8)
@@ -111,7 +120,12 @@ def text_data(folder, batch, context):
     batches = []
     for i in range(STEPS):
         w = np.stack([text[r * context + phase:r * context + phase + context + 1] for r in rows[i * batch:(i + 1) * batch]])
-        w = torch.from_numpy(w.astype(np.int64))
+        w = w.astype(np.int64)
+        if masked:
+            x, y = zip(*(hide(row[:-1], i * batch + k, 257) for k, row in enumerate(w)))
+            batches.append((torch.from_numpy(np.stack(x)), torch.from_numpy(np.stack(y))))
+            continue
+        w = torch.from_numpy(w)
         batches.append((w[:, :-1], w[:, 1:]))
     return "text:" + path, batches
 
@@ -148,6 +162,74 @@ def resnet18(p, x):
                 x = bn(n + "downsample.1", F.conv2d(x, p[n + "downsample.0.weight"], stride=stride))
             x = F.relu(x + y)
     return F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"])
+
+
+def mobilenetv2(p, x):
+    def unit(conv, norm, x, stride=1):
+        w = p[conv + ".weight"]
+        x = F.conv2d(x, w, stride=stride, padding=w.shape[2] // 2, groups=x.shape[1] // w.shape[1])
+        return F.batch_norm(x, None, None, p[norm + ".weight"], p[norm + ".bias"], training=True, eps=1e-5)
+
+    x = F.relu6(unit("features.0.0", "features.0.1", x, 2))
+    i = 1
+    for widen, out, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for k in range(count):
+            n = "features.%d.conv." % i
+            y, at = x, 0
+            if widen > 1:
+                y, at = F.relu6(unit(n + "0.0", n + "0.1", x)), 1
+            y = F.relu6(unit(n + "%d.0" % at, n + "%d.1" % at, y, stride if k == 0 else 1))
+            y = unit(n + str(at + 1), n + str(at + 2), y)
+            x = x + y if k else y
+            i += 1
+    x = F.relu6(unit("features.18.0", "features.18.1", x)).mean((2, 3))
+    return F.linear(x, p["classifier.1.weight"], p["classifier.1.bias"])
+
+
+def attend(q, k, v):
+    """[B, T, C] each, heads of 64."""
+    b, t, c = q.shape
+    q, k, v = (z.reshape(b, t, c // 64, 64).transpose(1, 2) for z in (q, k, v))
+    return (torch.softmax(q @ k.transpose(2, 3) / 8.0, -1) @ v).transpose(1, 2).reshape(b, t, c)
+
+
+def vit(p, x):
+    def ln(name, x):
+        return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], 1e-6)
+
+    x = F.conv2d(x, p["conv_proj.weight"], p["conv_proj.bias"], stride=16).flatten(2).transpose(1, 2)
+    x = torch.cat([p["class_token"].expand(len(x), -1, -1), x], 1) + p["encoder.pos_embedding"]
+    i = 0
+    while "encoder.layers.encoder_layer_%d.ln_1.weight" % i in p:
+        n = "encoder.layers.encoder_layer_%d." % i
+        qkv = F.linear(ln(n + "ln_1", x), p[n + "self_attention.in_proj_weight"], p[n + "self_attention.in_proj_bias"])
+        x = x + F.linear(attend(*qkv.chunk(3, 2)), p[n + "self_attention.out_proj.weight"], p[n + "self_attention.out_proj.bias"])
+        y = F.gelu(F.linear(ln(n + "ln_2", x), p[n + "mlp.0.weight"], p[n + "mlp.0.bias"]))
+        x = x + F.linear(y, p[n + "mlp.3.weight"], p[n + "mlp.3.bias"])
+        i += 1
+    return F.linear(ln("encoder.ln", x)[:, 0], p["heads.head.weight"], p["heads.head.bias"])
+
+
+def bert(p, x):
+    def ln(name, x):
+        return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], 1e-12)
+
+    def linear(name, x):
+        return F.linear(x, p[name + ".weight"], p[name + ".bias"])
+
+    e = "bert.embeddings."
+    words = p[e + "word_embeddings.weight"]
+    x = words[x] + p[e + "position_embeddings.weight"][:x.shape[1]] + p[e + "token_type_embeddings.weight"][0]
+    x = ln(e + "LayerNorm", x)
+    i = 0
+    while "bert.encoder.layer.%d.output.dense.weight" % i in p:
+        n = "bert.encoder.layer.%d." % i
+        y = attend(*(linear(n + "attention.self." + part, x) for part in ("query", "key", "value")))
+        x = ln(n + "attention.output.LayerNorm", linear(n + "attention.output.dense", y) + x)
+        x = ln(n + "output.LayerNorm", linear(n + "output.dense", F.gelu(linear(n + "intermediate.dense", x))) + x)
+        i += 1
+    t = "cls.predictions.transform."
+    return F.linear(ln(t + "LayerNorm", F.gelu(linear(t + "dense", x))), words, p["cls.predictions.bias"])
 
 
 def gpt2(p, x):
@@ -218,7 +300,7 @@ def torch_curve(forward, start, batches, lr):
         logits = forward(p, x)
         rows = logits.reshape(-1, logits.shape[-1])
         # unet: each pixel has its image's label.
-        loss = F.cross_entropy(rows, y.reshape(-1).repeat_interleave(len(rows) // y.numel()))
+        loss = F.cross_entropy(rows, y.reshape(-1).repeat_interleave(len(rows) // y.numel()), ignore_index=-1)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(p.values(), 1.0)
         optim.step()
@@ -232,16 +314,20 @@ def compare(name, folder):
         "lenet5": ("lenet5", lenet5, 1e-3),
         # At 1e-4 and above rounding alone moves this curve: PyTorch's own f32 and f64 runs part by 1e-2.
         "resnet18": ("resnet18:classes=10,input=3x64x64", resnet18, 1e-5),
+        "mobilenetv2": ("mobilenetv2:classes=10,input=3x64x64", mobilenetv2, 1e-6),  # as resnet18; f32 and f64 part by 7e-4 at 1e-5
+        "vit-b16": ("vit-b16:layers=2,width=128,input=3x64x48,classes=10", vit, 1e-3),
+        "bert-base": ("bert-base:layers=2,width=128,context=64", bert, 1e-3),
         "unet": ("unet:width=8,input=2x50x36,classes=10", unet, 1e-5),
         "gpt2": ("gpt2:layers=2,width=128,context=64", gpt2, 1e-3),
         "lstm": ("lstm:layers=2,width=96,context=20", lstm, 1e-3),
     }[name]
-    if name in ("gpt2", "lstm"):
+    if name in ("gpt2", "lstm", "bert-base"):
         batch = 4
-        data, batches = text_data(folder, batch, 64 if name == "gpt2" else 20)
+        data, batches = text_data(folder, batch, 20 if name == "lstm" else 64, name == "bert-base")
     else:
-        batch = 8 if name in ("resnet18", "unet") else 16
-        shape = {"mlp": (64,), "lenet5": (1, 28, 28), "resnet18": (3, 64, 64), "unet": (2, 50, 36)}[name]
+        batch = 8 if name in ("resnet18", "mobilenetv2", "unet", "vit-b16") else 16
+        shape = {"mlp": (64,), "lenet5": (1, 28, 28), "resnet18": (3, 64, 64), "mobilenetv2": (3, 64, 64),
+                 "unet": (2, 50, 36), "vit-b16": (3, 64, 48)}[name]
         data, batches = image_data(folder, batch, shape, 10)
     common = [spec, "--data", data, "--batch", str(batch), "--no-dropout", "--json"]
     start = os.path.join(folder, "start.safetensors")

@@ -141,6 +141,9 @@ if [ "${FULL:-0}" = 1 ]; then
 	all unet unet:width=32,input=3x96x96 --batch 4 --clip 1
 	steps=3
 	all lstm lstm:width=256,vocab=2000 --batch 20 --clip 1
+	all bert-base bert-base:layers=4,width=256,context=128 --batch 4 --clip 1
+	all vit-b16 vit-b16:layers=4,width=256 --batch 4 --clip 1
+	all mobilenetv2 mobilenetv2:classes=10,input=3x96x96 --batch 8 --clip 1
 	all resnet18 resnet18:classes=10,input=3x64x64 --batch 8 --clip 1
 	all resnet50 resnet50:classes=10,input=3x64x64 --batch 8
 	all inceptionv3 inceptionv3:classes=10,input=3x75x75 --batch 4
@@ -178,6 +181,16 @@ else
 	at capuchin 50
 	at belady 35
 	virtual capuchin 50
+	model bert-base bert-base:layers=2,width=64,vocab=257,context=64 --batch 4 --clip 1
+	below
+	at tensile 50 0
+	at capuchin 50
+	model vit-b16 vit-b16:layers=2,width=64,input=3x64x64,classes=10 --batch 4 --clip 1
+	below
+	at tensile 50 0
+	model mobilenetv2 mobilenetv2:classes=10,input=3x32x32 --batch 4 --clip 1
+	below
+	at tensile 50 0
 	model mlp mlp:sizes=96-64-10,dropout=0.3 --batch 24
 	below
 	at capuchin 50

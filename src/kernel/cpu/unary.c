@@ -63,6 +63,8 @@
 
 UNARY(relu, x[i] <= 0 ? 0 : x[i])
 UNARY_DX(relu_dx, s[i] <= 0 ? 0 : dy[i])
+UNARY(relu6, x[i] >= 6 ? 6 : (x[i] <= 0 ? 0 : x[i]))
+UNARY_DX(relu6_dx, s[i] <= 0 || s[i] >= 6 ? 0 : dy[i])
 UNARY(tanh, sl_tanhf(x[i]))
 UNARY_DX(tanh_dx, dy[i] * (1 - s[i] * s[i]))
 UNARY(sigmoid, sl_sigmoidf(x[i]))

@@ -8,9 +8,20 @@
 /* Batch norm of a single value is refused, so the unbound template has two samples. */
 #define TEMPLATE_BATCH 2
 
+/* [MASK] in the published vocabulary. */
+#define BERT_VOCAB 30522
+#define BERT_MASK 103
+
 bool sl_model_is_tokens(const struct sl_model_config *c)
 {
 	return c->model->tokens;
+}
+
+int64_t sl_model_mask_token(const struct sl_model_config *c)
+{
+	if (!c->model->masked)
+		return -1;
+	return c->vocab == BERT_VOCAB ? BERT_MASK : c->vocab - 1;
 }
 
 int64_t sl_model_default_batch(const struct sl_model_config *c)
@@ -61,7 +72,7 @@ static sl_status fit_tokens(struct sl_model_config *c, const struct sl_model_dat
 	int64_t length = sl_shape_count(&data->sample);
 
 	if (data->bytes && !(c->set & SL_MODEL_SET_VOCAB))
-		c->vocab = data->classes;
+		c->vocab = data->classes + (c->model->masked ? 1 : 0);
 	if (data->classes > c->vocab)
 		return SL_FAIL(SL_E_USAGE,
 			"the data has tokens up to %lld; set vocab=%lld",
@@ -163,6 +174,8 @@ sl_status sl_model_build(
 	sl_val logits = c->model->build(&l, c, in);
 	if (c->model->pixels)
 		sl_layer_pixel_outputs(&l, logits, labels, c->input[1] * c->input[2]);
+	else if (c->model->masked)
+		sl_layer_masked_outputs(&l, logits, labels);
 	else
 		sl_layer_outputs(&l, logits, labels);
 	return sl_graph_status(g);

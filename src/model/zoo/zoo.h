@@ -11,6 +11,7 @@ struct sl_model {
 	const char *help; /* a sentence, with options and defaults */
 	uint32_t options; /* enum sl_model_set: the ones it has */
 	bool tokens;
+	bool masked; /* tokens are hidden on the way in; y has only what they were */
 	bool pixels; /* logits are [N, classes, H, W] */
 	int64_t default_batch;
 	struct sl_model_config defaults; /* model and set are filled in */

@@ -21,7 +21,7 @@ struct run {
 	struct sl_model_config c;
 };
 
-#define PARAMS_MAX 128
+#define PARAMS_MAX 192
 
 static void add_descent(struct sl_graph *g, sl_val loss, double rate)
 {
@@ -177,6 +177,27 @@ static void gpt2_learns(void **state)
 		&(struct sl_bind){.size = {2, 5}}, 0.5, 6);
 }
 
+static void bert_learns(void **state)
+{
+	(void)state;
+	expect_learning("bert-base:layers=2,width=16,heads=2,vocab=11,context=6",
+		&(struct sl_bind){.size = {2, 5}}, 0.5, 6);
+}
+
+static void a_vit_learns(void **state)
+{
+	(void)state;
+	expect_learning("vit-b16:layers=2,width=16,heads=2,input=1x32x16,classes=4",
+		&(struct sl_bind){.size = {4}}, 0.05, 6);
+}
+
+static void a_mobilenet_learns(void **state)
+{
+	(void)state;
+	expect_learning("mobilenetv2:input=1x16x16,classes=4,dropout=0",
+		&(struct sl_bind){.size = {4}}, 0.01, 3);
+}
+
 static void resnet_learns(void **state)
 {
 	(void)state;
@@ -252,6 +273,9 @@ int main(void)
 		SL_TEST(lenet_learns),
 		SL_TEST(a_convnet_learns),
 		SL_TEST(gpt2_learns),
+		SL_TEST(bert_learns),
+		SL_TEST(a_vit_learns),
+		SL_TEST(a_mobilenet_learns),
 		SL_TEST(resnet_learns),
 		SL_TEST(a_unet_learns),
 		SL_TEST(an_lstm_learns),

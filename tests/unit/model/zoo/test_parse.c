@@ -51,8 +51,11 @@ static void mistakes_are_usage_errors_that_list_what_exists(void **state)
 	static const struct {
 		const char *spec, *message;
 	} bad[] = {
-		{"", "unknown model ''; there are convnet densenet121 gpt2 inceptionv3 "
-		     "inceptionv4 lenet5 lstm mlp resnet18 resnet50 unet vgg16 vgg19"},
+		{"", "unknown model ''; there are bert-base convnet densenet121 gpt2 "
+		     "inceptionv3 "
+		     "inceptionv4 lenet5 lstm mlp mobilenetv2 resnet18 resnet50 unet "
+		     "vgg16 "
+		     "vgg19 vit-b16"},
 		{"vgg", "unknown model 'vgg'"},
 		{"gpt", "unknown model 'gpt'"},
 		{"gpt2:depth=3",
