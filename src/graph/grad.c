@@ -134,12 +134,37 @@ static sl_status check_gradient(const struct sl_graph *g, sl_val of, sl_val d)
 		sl_dtype_name(want->dtype), sl_shape_print(&want->shape, text_want));
 }
 
+/* v plus sum by the operator that makes v, if it can. */
+static sl_val made_upon(struct sweep *s, sl_val v, sl_val sum)
+{
+	uint32_t producer = s->g->values[v.index].producer;
+	struct sl_node_types types;
+
+	if (producer == SL_IR_NO_NODE)
+		return SL_VAL_NONE;
+	/* A copy: adding nodes moves the graph's table. */
+	const struct sl_ir_node n = s->g->nodes[producer];
+	if (!n.op->plus || n.out[0].index != v.index)
+		return SL_VAL_NONE;
+	struct sl_node_info info = sl_ir_info(s->g, producer, &types);
+	return n.op->plus(s->g, &info, n.in, sum);
+}
+
+static sl_val sum_of(struct sweep *s, sl_val a, sl_val b)
+{
+	sl_val sum = made_upon(s, b, a);
+
+	if (sl_val_is_none(sum))
+		sum = made_upon(s, a, b);
+	return sl_val_is_none(sum) ? sl_add(s->g, a, b) : sum;
+}
+
 static sl_status flow(struct sweep *s, sl_val to, sl_val d)
 {
 	sl_val *sum = &s->grad[to.index];
 
 	SL_TRY(check_gradient(s->g, to, d));
-	*sum = sl_val_is_none(*sum) ? d : sl_add(s->g, *sum, d);
+	*sum = sl_val_is_none(*sum) ? d : sum_of(s, *sum, d);
 	s->flows[s->g->values[to.index].root] = true;
 	return sl_graph_status(s->g);
 }

@@ -136,6 +136,11 @@ struct sl_op {
 	sl_status (*infer)(const struct sl_node_info *n, struct sl_type *out);
 	/* NULL: not differentiable (a gradient that reaches it is SL_E_UNSUPPORTED). */
 	sl_status (*grad)(struct sl_grad *c);
+	/* A node that gives out[0] of n plus `sum`, which may take the bytes of sum;
+	 * NONE where n cannot. NULL: none can, and gradients that meet are made and
+	 * added. */
+	sl_val (*plus)(struct sl_graph *g, const struct sl_node_info *n, const sl_val *in,
+		sl_val sum);
 	/* NULL: flops = elements of out[0], bytes = all inputs and outputs once. */
 	void (*cost)(const struct sl_node_info *n, struct sl_cost *out);
 	/* Reference on host memory for f32 and f64 (computes in double, rounds once at

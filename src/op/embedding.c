@@ -4,7 +4,8 @@
  *
  * An index outside of [0, V) is SL_E_INVALID when the node runs, with index, position and
  * bound. The gradient of the table adds up duplicates in index order, so it always gives
- * the same bits.
+ * the same bits; given a sum to add to (a table used twice, as a tied output layer does),
+ * it touches only the rows of the index.
  */
 #include "op/op_util.h"
 
@@ -86,8 +87,12 @@ static sl_status embedding_dw_infer(const struct sl_node_info *n, struct sl_type
 	SL_TRY(sl_check_shape(n, 1, &want));
 	if (a->vocab < 0)
 		return SL_FAIL(SL_E_INVALID, "a table of %" PRId64 " rows", a->vocab);
-	out[0] = (struct sl_type){
-		n->in[1].dtype, SL_SHAPE(a->vocab, want.dim[want.rank - 1])};
+	struct sl_type dw = {n->in[1].dtype, SL_SHAPE(a->vocab, want.dim[want.rank - 1])};
+	if (sl_node_has(n, 2)) {
+		SL_TRY(sl_check_dtype_as(n, 2, 1));
+		SL_TRY(sl_check_shape(n, 2, &dw.shape));
+	}
+	out[0] = dw;
 	return SL_OK;
 }
 
@@ -95,6 +100,8 @@ static sl_status embedding_dw_grad(struct sl_grad *c)
 {
 	if (c->need[1])
 		c->din[1] = sl_embedding(c->g, c->dout[0], c->in[0]);
+	if (c->node->n_in > 2 && c->need[2])
+		c->din[2] = c->dout[0];
 	return SL_OK;
 }
 
@@ -106,7 +113,7 @@ static sl_status embedding_dw_ref(const struct sl_call *c)
 	int64_t count = sl_shape_count(&c->node->in[0].shape);
 
 	for (int64_t i = 0; i < dw->dim[0] * width; i++)
-		sl_put(c, 0, i, 0);
+		sl_put(c, 0, i, sl_node_has(c->node, 2) ? sl_in(c, 2, i) : 0);
 	for (int64_t i = 0; i < count; i++) {
 		int64_t row;
 		SL_TRY(sl_index_at(c, 0, i, dw->dim[0], false, &row));
@@ -123,16 +130,41 @@ static const struct sl_attr_field vocab_fields[] = {
 	SL_ATTR(struct sl_vocab_attr, vocab, I64, 1),
 };
 
+static sl_val embedding_dw_plus(
+	struct sl_graph *g, const struct sl_node_info *n, const sl_val *in, sl_val sum)
+{
+	const sl_val with[] = {in[0], in[1], sum};
+
+	if (sl_node_has(n, 2))
+		return SL_VAL_NONE;
+	return sl_graph_add(g, n->op, n->attr, with, 3, NULL);
+}
+
+/* With a sum it reads and writes the rows of the index; else it writes all. */
+static void embedding_dw_cost(const struct sl_node_info *n, struct sl_cost *out)
+{
+	double dy = (double)sl_type_bytes(&n->in[1]);
+
+	out->flops = (double)sl_shape_count(&n->in[1].shape);
+	out->bytes = (double)sl_type_bytes(&n->in[0]) + 3 * dy;
+	if (!sl_node_has(n, 2))
+		out->bytes += (double)sl_type_bytes(&n->out[0]);
+}
+
 const struct sl_op sl_op_embedding_dw = {
 	.name = "embedding_dw",
 	.attr_bytes = sizeof(struct sl_vocab_attr),
 	.fields = vocab_fields,
 	.n_fields = SL_COUNT(vocab_fields),
 	.min_in = 2,
-	.max_in = 2,
+	.max_in = 3,
 	.n_out = 1,
+	.optional_in = 1u << 2,
+	.inplace_in = 1u << 2,
 	.infer = embedding_dw_infer,
 	.grad = embedding_dw_grad,
+	.plus = embedding_dw_plus,
+	.cost = embedding_dw_cost,
 	.ref = embedding_dw_ref,
 };
 

@@ -81,11 +81,18 @@ static sl_status pick_run(const struct sl_call *c)
 	return SL_OK;
 }
 
-static void zero_range(
+/* What rows are added to: zeros, or the sum given as input 2. */
+static void start_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
-	(void)arg;
-	memset((float *)c->out[0] + begin, 0, (size_t)(end - begin) * sizeof(float));
+	const float *sum = arg;
+	float *dx = (float *)c->out[0] + begin;
+	size_t bytes = (size_t)(end - begin) * sizeof(float);
+
+	if (sum)
+		memcpy(dx, sum + begin, bytes);
+	else
+		memset(dx, 0, bytes);
 }
 
 static int64_t stripes(const struct pick *p)
@@ -119,8 +126,11 @@ static sl_status add_run(const struct sl_call *c)
 {
 	struct pick p = around(c, &c->node->out[0].shape, 0);
 
+	const void *sum = sl_node_has(c->node, 2) ? c->in[2] : NULL;
+
 	SL_TRY(check(c, &p));
-	sl_cpu_for(c, NULL, sl_cpu_count_out(c, 0), SL_CPU_GRAIN, zero_range);
+	if (sum != c->out[0])
+		sl_cpu_for(c, sum, sl_cpu_count_out(c, 0), SL_CPU_GRAIN, start_range);
 	sl_cpu_for(
 		c, &p, p.outer * stripes(&p), sl_cpu_grain(STRIPE * p.count), add_range);
 	return SL_OK;

@@ -65,11 +65,43 @@ static void an_index_outside_is_refused_with_position_and_bound(void **state)
 	sl_graph_destroy(g);
 }
 
+/* Looked up twice and multiplied, as a tied output layer is: whatever comes first. */
+static void gradients_of_a_table_used_again_meet_in_its_rows(void **state)
+{
+	struct sl_graph *g = new_graph();
+	const struct sl_type dy_type = {SL_F64, SL_SHAPE(2, 2, 2)};
+	sl_val table = input(g, "table", SL_SHAPE(3, 2));
+	sl_val i = sl_input(g, "i", &indices_2x2, NULL);
+	sl_val k = sl_input(g, "k", &indices_2x2, NULL);
+	sl_val dy;
+	sl_val dw;
+	struct sl_eval e;
+
+	(void)state;
+	sl_val y = sl_add(g, sl_embedding(g, table, i), sl_embedding(g, table, k));
+	y = sl_add(g, y,
+		sl_slice(g, sl_mul(g, table, table),
+			&(struct sl_slice_attr){.begin = {1, 0}, .end = {2, 2}}));
+	backward(g, y, &dy, &table, 1, &dw);
+	assert_true(sl_shape_equal(&sl_val_type(g, y)->shape, &dy_type.shape));
+	sl_assert_ok(sl_eval_init(&e, g));
+	SET(&e, table, 1, 2, 3, 4, 5, 6);
+	SET(&e, i, 2, 0, 0, 1);
+	SET(&e, k, 2, 2, 2, 0);
+	SET(&e, dy, 1, 2, 3, 4, 5, 6, 7, 8);
+	sl_assert_ok(sl_eval_run(&e));
+	NEAR(&e, dw, 3 + 5 + 7, 4 + 6 + 8, 7 + 6 * 16, 8 + 8 * 20, 1 + 1 + 3 + 5,
+		2 + 2 + 4 + 6);
+	sl_eval_finish(&e);
+	sl_graph_destroy(g);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(rows_of_the_table_are_copied),
 		SL_TEST(duplicates_add_up_in_index_order),
+		SL_TEST(gradients_of_a_table_used_again_meet_in_its_rows),
 		SL_TEST(an_index_outside_is_refused_with_position_and_bound),
 	};
 
