@@ -71,7 +71,9 @@ struct sl_matmul_attr {
 
 /*
  * scale 0 means 1 / sqrt(D). dropout acts on the probabilities, keyed by stream; base is
- * the global element index of the first probability (set by sl_graph_bind).
+ * the global element index of the first probability (set by sl_graph_bind). heads 0: q, k
+ * and v have an axis of heads; else their last axis holds that many heads side by side,
+ * as a linear layer makes them.
  */
 struct sl_attention_attr {
 	bool causal;
@@ -79,6 +81,7 @@ struct sl_attention_attr {
 	double dropout;
 	uint32_t stream;
 	uint64_t base;
+	int64_t heads;
 };
 
 struct sl_dropout_attr {

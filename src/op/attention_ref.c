@@ -15,10 +15,12 @@
 
 /* One query row; offsets in elements. */
 struct row {
-	int64_t t, s, d; /* sizes */
+	struct sl_attention_layout l;
+	int64_t s, d; /* sizes */
 	int64_t index; /* in [B, H, T] */
-	int64_t q0; /* of the row in q, y, dy */
-	int64_t k0; /* of the head in k, v */
+	int64_t q0; /* of the row in q */
+	int64_t k0, v0; /* of the head in k, v */
+	int64_t y0; /* of the row in y, dy */
 	int64_t seen; /* keys [0, seen) */
 	int64_t mask0; /* of the row in the mask */
 	int64_t mask_step;
@@ -33,10 +35,10 @@ static int64_t mask_dim(const struct sl_shape *m, int from_end)
 
 static void find_mask(const struct sl_call *c, struct row *r)
 {
-	const struct sl_shape *m = &c->node->in[3].shape;
-	int64_t heads = c->node->in[0].shape.dim[1];
+	const struct sl_shape *m = &c->node->in[r->l.in[SL_ATT_MASK]].shape;
+	int64_t t = r->l.t;
 	const int64_t at[] = {
-		0, 0, r->index % r->t, r->index / r->t % heads, r->index / r->t / heads};
+		0, 0, r->index % t, r->index / t % r->l.h, r->index / t / r->l.h};
 	int64_t step = mask_dim(m, 1);
 
 	r->mask_step = step == 1 ? 0 : 1;
@@ -50,37 +52,43 @@ static void find_mask(const struct sl_call *c, struct row *r)
 static struct row row_at(const struct sl_call *c, int64_t index)
 {
 	const struct sl_attention_attr *attr = c->node->attr;
-	const int64_t *q = c->node->in[0].shape.dim;
-	struct row r = {
-		.t = q[2], .s = c->node->in[1].shape.dim[2], .d = q[3], .index = index};
-	int64_t last = index % r.t + r.s - r.t; /* the last key that a causal row sees */
+	struct sl_attention_layout l = sl_attention_layout_of(c->node);
+	struct row r = {.l = l, .s = l.s, .d = l.d, .index = index};
+	int64_t head = index / l.t;
+	int64_t row = index % l.t;
+	int64_t last = row + l.s - l.t; /* the last key that a causal row sees */
 
-	r.q0 = index * r.d;
-	r.k0 = index / r.t * r.s * r.d;
+	r.q0 = l.first[0] + sl_attention_at(&l, &l.q, head) + row * l.q.row;
+	r.k0 = l.first[1] + sl_attention_at(&l, &l.k, head);
+	r.v0 = l.first[2] + sl_attention_at(&l, &l.k, head);
+	r.y0 = sl_attention_at(&l, &l.y, head) + row * l.y.row;
 	r.scale = attr->scale != 0 ? attr->scale : 1 / sqrt((double)r.d);
 	r.seen = !attr->causal ? r.s : last < 0 ? 0 : last + 1;
-	if (c->in[3])
+	if (c->in[l.in[SL_ATT_MASK]])
 		find_mask(c, &r);
 	return r;
 }
 
-/* Dot product of rows at a0 of input a and b0 of input b. */
-static double dot(
-	const struct sl_call *c, const int which[2], int64_t a0, int64_t b0, int64_t n)
+/* Dot product of rows at a0 and b0 of two parts. */
+static double dot(const struct sl_call *c, const struct row *r,
+	const enum sl_attention_part part[2], const int64_t at[2])
 {
 	double sum = 0;
 
-	for (int64_t i = 0; i < n; i++)
-		sum += sl_in(c, which[0], a0 + i) * sl_in(c, which[1], b0 + i);
+	for (int64_t i = 0; i < r->d; i++)
+		sum += sl_in(c, r->l.in[part[0]], at[0] + i) *
+		       sl_in(c, r->l.in[part[1]], at[1] + i);
 	return sum;
 }
 
 static double score(const struct sl_call *c, const struct row *r, int64_t s)
 {
-	static const int qk[] = {0, 1};
-	double v = r->scale * dot(c, qk, r->q0, r->k0 + s * r->d, r->d);
+	static const enum sl_attention_part qk[] = {SL_ATT_Q, SL_ATT_K};
+	const int64_t at[] = {r->q0, r->k0 + s * r->l.k.row};
+	int mask = r->l.in[SL_ATT_MASK];
+	double v = r->scale * dot(c, r, qk, at);
 
-	return c->in[3] ? v + sl_in(c, 3, r->mask0 + s * r->mask_step) : v;
+	return c->in[mask] ? v + sl_in(c, mask, r->mask0 + s * r->mask_step) : v;
 }
 
 /* What dropout multiplies a probability by: 0 or 1 / (1 - ratio). */
@@ -131,15 +139,15 @@ static double probabilities(const struct sl_call *c, const struct row *r, double
 
 size_t sl_attention_ref_workspace(const struct sl_node_info *n)
 {
-	return (size_t)n->in[1].shape.dim[2] * sizeof(double);
+	return (size_t)sl_attention_layout_of(n).s * sizeof(double);
 }
 
 sl_status sl_attention_ref(const struct sl_call *c)
 {
+	struct sl_attention_layout l = sl_attention_layout_of(c->node);
 	double *p = c->workspace; /* [S] */
-	int64_t rows = sl_shape_span(&c->node->in[0].shape, 0, 3);
 
-	for (int64_t i = 0; i < rows; i++) {
+	for (int64_t i = 0; i < l.b * l.h * l.t; i++) {
 		struct row r = row_at(c, i);
 		double lse = probabilities(c, &r, p);
 		r.seen = is_blind(lse) ? 0 : r.seen;
@@ -148,8 +156,9 @@ sl_status sl_attention_ref(const struct sl_call *c)
 		for (int64_t d = 0; d < r.d; d++) {
 			double sum = 0;
 			for (int64_t s = 0; s < r.seen; s++)
-				sum += p[s] * sl_in(c, 2, r.k0 + s * r.d + d);
-			sl_put(c, 0, r.q0 + d, sum);
+				sum += p[s] *
+				       sl_in(c, l.in[SL_ATT_V], r.v0 + s * l.k.row + d);
+			sl_put(c, 0, r.y0 + d, sum);
 		}
 		sl_put(c, 1, i, lse);
 	}
@@ -165,29 +174,32 @@ struct sums {
 static void add_pair(const struct sl_call *c, const struct row *r, int64_t s,
 	const double ds_kept[2], struct sums *sums)
 {
-	int64_t k0 = r->k0 + s * r->d;
+	const int *in = r->l.in;
+	int64_t k0 = r->k0 + s * r->l.k.row;
 
 	for (int64_t d = 0; d < r->d; d++) {
-		sums->dq[d] += r->scale * ds_kept[0] * sl_in(c, 1, k0 + d);
-		sums->dk[s * r->d + d] += r->scale * ds_kept[0] * sl_in(c, 0, r->q0 + d);
-		sums->dv[s * r->d + d] += ds_kept[1] * sl_in(c, 6, r->q0 + d);
+		sums->dq[d] += r->scale * ds_kept[0] * sl_in(c, in[SL_ATT_K], k0 + d);
+		sums->dk[s * r->d + d] +=
+			r->scale * ds_kept[0] * sl_in(c, in[SL_ATT_Q], r->q0 + d);
+		sums->dv[s * r->d + d] += ds_kept[1] * sl_in(c, in[SL_ATT_DY], r->y0 + d);
 	}
 }
 
 static void back_row(const struct sl_call *c, int64_t index, struct sums *sums)
 {
-	static const int dy_y[] = {6, 4};
-	static const int dy_v[] = {6, 2};
+	static const enum sl_attention_part dy_y[] = {SL_ATT_DY, SL_ATT_Y};
+	static const enum sl_attention_part dy_v[] = {SL_ATT_DY, SL_ATT_V};
 	struct row r = row_at(c, index);
-	double lse = sl_in(c, 5, index);
-	double dy_dot_y = dot(c, dy_y, r.q0, r.q0, r.d);
+	double lse = sl_in(c, r.l.in[SL_ATT_LSE], index);
+	double dy_dot_y = dot(c, &r, dy_y, (const int64_t[]){r.y0, r.y0});
 
 	memset(sums->dq, 0, (size_t)r.d * sizeof(double));
 	r.seen = is_blind(lse) ? 0 : r.seen;
 	for (int64_t s = 0; s < r.seen; s++) {
+		const int64_t at[] = {r.y0, r.v0 + s * r.l.k.row};
 		double p = exp(score(c, &r, s) - lse);
 		double kept = keep(c, &r, s);
-		double dp = kept * dot(c, dy_v, r.q0, r.k0 + s * r.d, r.d);
+		double dp = kept * dot(c, &r, dy_v, at);
 		const double ds_kept[] = {p * (dp - dy_dot_y), p * kept};
 		add_pair(c, &r, s, ds_kept, sums);
 	}
@@ -197,28 +209,36 @@ static void back_row(const struct sl_call *c, int64_t index, struct sums *sums)
 
 size_t sl_attention_dx_ref_workspace(const struct sl_node_info *n)
 {
-	const int64_t *k = n->in[1].shape.dim;
+	struct sl_attention_layout l = sl_attention_layout_of(n);
 
-	return (size_t)(2 * k[2] * k[3] + k[3]) * sizeof(double);
+	return (size_t)(2 * l.s * l.d + l.d) * sizeof(double);
+}
+
+static void put_keys(const struct sl_call *c, const struct sl_attention_layout *l,
+	int64_t head, const struct sums *sums)
+{
+	int64_t at = sl_attention_at(l, &l->k, head);
+
+	for (int64_t i = 0; i < l->s * l->d; i++) {
+		int64_t to = at + i / l->d * l->k.row + i % l->d;
+		sl_put(c, l->packed ? 0 : 1, l->first[1] + to, sums->dk[i]);
+		sl_put(c, l->packed ? 0 : 2, l->first[2] + to, sums->dv[i]);
+	}
 }
 
 sl_status sl_attention_dx_ref(const struct sl_call *c)
 {
-	const int64_t *k = c->node->in[1].shape.dim;
-	int64_t t = c->node->in[0].shape.dim[2];
-	int64_t size = k[2] * k[3];
+	struct sl_attention_layout l = sl_attention_layout_of(c->node);
+	int64_t size = l.s * l.d;
 	struct sums sums = {.dk = c->workspace};
 
 	sums.dv = sums.dk + size;
 	sums.dq = sums.dv + size;
-	for (int64_t head = 0; head < k[0] * k[1]; head++) {
+	for (int64_t head = 0; head < l.b * l.h; head++) {
 		memset(sums.dk, 0, (size_t)size * 2 * sizeof(double));
-		for (int64_t i = 0; i < t; i++)
-			back_row(c, head * t + i, &sums);
-		for (int64_t i = 0; i < size; i++) {
-			sl_put(c, 1, head * size + i, sums.dk[i]);
-			sl_put(c, 2, head * size + i, sums.dv[i]);
-		}
+		for (int64_t i = 0; i < l.t; i++)
+			back_row(c, head * l.t + i, &sums);
+		put_keys(c, &l, head, &sums);
 	}
 	return SL_OK;
 }

@@ -164,6 +164,8 @@ static const struct {
 	{"small_conv2d_dx", "the same"},
 	{"vec_attention", "0 times a value that is not finite, within a tile"},
 	{"vec_attention_dx", "the same"},
+	{"vec_attention_packed", "the same"},
+	{"vec_attention_packed_dx", "the same"},
 };
 
 static bool is_stranger(const struct sl_kernel *k)

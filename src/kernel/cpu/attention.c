@@ -55,7 +55,7 @@ static void forward_row(struct forward *f, int64_t r, int64_t first, int64_t n)
 	f->sum[r] = f->sum[r] * (double)old + sl_cpu_exp_sum(s, s, seen, top);
 	f->top[r] = top;
 	if (old != 1)
-		scale_row(f->y + r * f->h.d, f->h.d, old);
+		scale_row(f->y + r * f->h.y_row, f->h.d, old);
 	sl_att_drop(&f->h, f->row + r, first, seen, s);
 }
 
@@ -63,8 +63,10 @@ static void forward_tile(struct forward *f, int64_t first, int64_t n)
 {
 	const struct sl_att_head *h = &f->h;
 
-	sl_att_keys(h, h->k + first * h->d, n, f->kt);
-	sl_att_products(h, h->q + f->row * h->d, f->rows, n, f->kt, f->s);
+	const struct sl_att_rows q = {h->q + f->row * h->row, h->row, f->rows};
+
+	sl_att_keys(h, h->k + first * h->row, n, f->kt);
+	sl_att_products(&q, h->d, n, f->kt, f->s);
 	for (int64_t r = 0; r < f->rows; r++)
 		forward_row(f, r, first, n);
 	struct sl_tile t = {.m = f->rows,
@@ -73,11 +75,17 @@ static void forward_tile(struct forward *f, int64_t first, int64_t n)
 		.a = f->s,
 		.a_row = SL_ATT_KEYS,
 		.a_col = 1,
-		.b = h->v + first * h->d,
-		.b_row = h->d,
+		.b = h->v + first * h->row,
+		.b_row = h->row,
 		.c = f->y,
-		.c_row = h->d};
+		.c_row = h->y_row};
 	sl_tile_mul(&t);
+}
+
+static void clear_rows(float *y, int64_t step, int64_t rows, int64_t n)
+{
+	for (int64_t r = 0; r < rows; r++)
+		memset(y + r * step, 0, (size_t)n * sizeof(float));
 }
 
 static void forward_block(struct forward *f, float *lse)
@@ -85,7 +93,7 @@ static void forward_block(struct forward *f, float *lse)
 	const struct sl_att_head *h = &f->h;
 	int64_t end = sl_att_seen(h, f->row + f->rows - 1, 0, h->s);
 
-	memset(f->y, 0, (size_t)(f->rows * h->d) * sizeof(float));
+	clear_rows(f->y, h->y_row, f->rows, h->d);
 	for (int64_t r = 0; r < f->rows; r++) {
 		f->top[r] = -INFINITY;
 		f->sum[r] = 0;
@@ -97,9 +105,9 @@ static void forward_block(struct forward *f, float *lse)
 		lse[r] = (float)((double)f->top[r] + log(f->sum[r]));
 		if (f->top[r] == -INFINITY) {
 			lse[r] = -INFINITY;
-			memset(f->y + r * h->d, 0, (size_t)h->d * sizeof(float));
+			clear_rows(f->y + r * h->y_row, 0, 1, h->d);
 		} else {
-			scale_row(f->y + r * h->d, h->d, (float)(1 / f->sum[r]));
+			scale_row(f->y + r * h->y_row, h->d, (float)(1 / f->sum[r]));
 		}
 	}
 }
@@ -112,37 +120,29 @@ static int64_t blocks(int64_t t)
 static void forward_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
-	int64_t t = c->node->in[0].shape.dim[2];
+	const struct sl_attention_layout *l = arg;
+	int64_t t = l->t;
 	struct forward f;
 
-	(void)arg;
 	for (int64_t i = begin; i < end; i++) {
 		int64_t head = i / blocks(t);
-		f.h = sl_att_head_at(c, head);
+		f.h = sl_att_head_at(c, l, head);
 		f.row = i % blocks(t) * SL_ATT_ROWS;
 		f.rows = t - f.row < SL_ATT_ROWS ? t - f.row : SL_ATT_ROWS;
-		f.y = (float *)c->out[0] + (head * t + f.row) * f.h.d;
+		f.y = (float *)c->out[0] + sl_attention_at(l, &l->y, head) +
+		      f.row * f.h.y_row;
 		forward_block(&f, (float *)c->out[1] + head * t + f.row);
 	}
 }
 
 static sl_status forward_run(const struct sl_call *c)
 {
-	const struct sl_shape *q = &c->node->in[0].shape;
-	int64_t s = c->node->in[1].shape.dim[2];
-	int64_t count = sl_shape_span(q, 0, 2) * blocks(q->dim[2]);
+	const struct sl_attention_layout l = sl_attention_layout_of(c->node);
+	int64_t count = l.b * l.h * blocks(l.t);
 
-	sl_cpu_for(c, NULL, count, sl_cpu_grain(SL_ATT_ROWS * s), forward_range);
+	sl_cpu_for(c, &l, count, sl_cpu_grain(SL_ATT_ROWS * l.s), forward_range);
 	return SL_OK;
 }
-
-const struct sl_kernel sl_kernel_vec_attention = {
-	.name = "vec_attention",
-	.op = "attention",
-	.rank = 10,
-	.accepts = sl_att_accepts,
-	.run = forward_run,
-};
 
 struct backward {
 	struct sl_att_head h;
@@ -163,7 +163,8 @@ static void backward_row(
 {
 	const struct sl_att_head *h = &b->h;
 	float lse = b->lse[row];
-	float dot = (float)sl_cpu_dot(b->dy + row * h->d, b->y + row * h->d, h->d);
+	float dot =
+		(float)sl_cpu_dot(b->dy + row * h->y_row, b->y + row * h->y_row, h->d);
 	int64_t seen = lse == -INFINITY ? 0 : sl_att_seen(h, row, first, n);
 	float *p = b->p + r * SL_ATT_KEYS;
 	float *ds = b->ds + r * SL_ATT_KEYS;
@@ -186,21 +187,21 @@ static void backward_row(
 	}
 }
 
-/* to [m, D] += part of a tile, or its transpose, times from [k, D]. */
+/* to [m, D] += part of a tile, or its transpose, times from [k, D]; to lies as q, k and v
+ * do. */
 static void add_product(const struct backward *b, const float *tile, bool transposed,
-	const int64_t mk[2], const float *from, float *to)
+	const struct sl_att_rows *from, int64_t m, float *to)
 {
-	int64_t d = b->h.d;
-	struct sl_tile t = {.m = mk[0],
-		.n = d,
-		.k = mk[1],
+	struct sl_tile t = {.m = m,
+		.n = b->h.d,
+		.k = from->n,
 		.a = tile,
 		.a_row = transposed ? 1 : SL_ATT_KEYS,
 		.a_col = transposed ? SL_ATT_KEYS : 1,
-		.b = from,
-		.b_row = d,
+		.b = from->at,
+		.b_row = from->step,
 		.c = to,
-		.c_row = d};
+		.c_row = b->h.row};
 
 	sl_tile_mul(&t);
 }
@@ -209,29 +210,30 @@ static void backward_tile(struct backward *b, int64_t row, int64_t first, int64_
 {
 	const struct sl_att_head *h = &b->h;
 	int64_t rows = h->t - row < SL_ATT_ROWS ? h->t - row : SL_ATT_ROWS;
-	const int64_t by_key[2] = {n, rows};
-	const int64_t by_row[2] = {rows, n};
+	const struct sl_att_rows q = {h->q + row * h->row, h->row, rows};
+	const struct sl_att_rows dy = {b->dy + row * h->y_row, h->y_row, rows};
+	const struct sl_att_rows k = {h->k + first * h->row, h->row, n};
 
-	sl_att_products(h, h->q + row * h->d, rows, n, b->kt, b->p);
-	sl_att_products(h, b->dy + row * h->d, rows, n, b->vt, b->ds);
+	sl_att_products(&q, h->d, n, b->kt, b->p);
+	sl_att_products(&dy, h->d, n, b->vt, b->ds);
 	for (int64_t r = 0; r < rows; r++)
 		backward_row(b, row + r, r, first, n);
-	add_product(b, b->p, true, by_key, b->dy + row * h->d, b->dv + first * h->d);
-	add_product(b, b->ds, true, by_key, h->q + row * h->d, b->dk + first * h->d);
-	add_product(b, b->ds, false, by_row, h->k + first * h->d, b->dq + row * h->d);
+	add_product(b, b->p, true, &dy, n, b->dv + first * h->row);
+	add_product(b, b->ds, true, &q, n, b->dk + first * h->row);
+	add_product(b, b->ds, false, &k, rows, b->dq + row * h->row);
 }
 
 static void backward_head(struct backward *b)
 {
 	const struct sl_att_head *h = &b->h;
 
-	memset(b->dq, 0, (size_t)(h->t * h->d) * sizeof(float));
-	memset(b->dk, 0, (size_t)(h->s * h->d) * sizeof(float));
-	memset(b->dv, 0, (size_t)(h->s * h->d) * sizeof(float));
+	clear_rows(b->dq, h->row, h->t, h->d);
+	clear_rows(b->dk, h->row, h->s, h->d);
+	clear_rows(b->dv, h->row, h->s, h->d);
 	for (int64_t first = 0; first < h->s; first += SL_ATT_KEYS) {
 		int64_t n = h->s - first < SL_ATT_KEYS ? h->s - first : SL_ATT_KEYS;
-		sl_att_keys(h, h->k + first * h->d, n, b->kt);
-		sl_att_keys(h, h->v + first * h->d, n, b->vt);
+		sl_att_keys(h, h->k + first * h->row, n, b->kt);
+		sl_att_keys(h, h->v + first * h->row, n, b->vt);
 		for (int64_t row = 0; row < h->t; row += SL_ATT_ROWS) {
 			int64_t last =
 				row + SL_ATT_ROWS < h->t ? row + SL_ATT_ROWS : h->t;
@@ -244,37 +246,42 @@ static void backward_head(struct backward *b)
 static void backward_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
+	const struct sl_attention_layout *l = arg;
 	struct backward b;
 
-	(void)arg;
 	for (int64_t i = begin; i < end; i++) {
-		b.h = sl_att_head_at(c, i);
-		int64_t rows = i * b.h.t * b.h.d;
-		int64_t keys = i * b.h.s * b.h.d;
-		b.y = (const float *)c->in[4] + rows;
-		b.lse = (const float *)c->in[5] + i * b.h.t;
-		b.dy = (const float *)c->in[6] + rows;
-		b.dq = (float *)c->out[0] + rows;
-		b.dk = (float *)c->out[1] + keys;
-		b.dv = (float *)c->out[2] + keys;
+		int64_t rows = sl_attention_at(l, &l->q, i);
+		int64_t keys = sl_attention_at(l, &l->k, i);
+		int64_t y = sl_attention_at(l, &l->y, i);
+		b.h = sl_att_head_at(c, l, i);
+		b.y = (const float *)c->in[l->in[SL_ATT_Y]] + y;
+		b.lse = (const float *)c->in[l->in[SL_ATT_LSE]] + i * l->t;
+		b.dy = (const float *)c->in[l->in[SL_ATT_DY]] + y;
+		b.dq = (float *)c->out[0] + l->first[0] + rows;
+		b.dk = (float *)c->out[l->packed ? 0 : 1] + l->first[1] + keys;
+		b.dv = (float *)c->out[l->packed ? 0 : 2] + l->first[2] + keys;
 		backward_head(&b);
 	}
 }
 
 static sl_status backward_run(const struct sl_call *c)
 {
-	const struct sl_shape *q = &c->node->in[0].shape;
-	int64_t s = c->node->in[1].shape.dim[2];
+	const struct sl_attention_layout l = sl_attention_layout_of(c->node);
 
-	sl_cpu_for(c, NULL, sl_shape_span(q, 0, 2), sl_cpu_grain(q->dim[2] * s),
-		backward_range);
+	sl_cpu_for(c, &l, l.b * l.h, sl_cpu_grain(l.t * l.s), backward_range);
 	return SL_OK;
 }
 
-const struct sl_kernel sl_kernel_vec_attention_dx = {
-	.name = "vec_attention_dx",
-	.op = "attention_dx",
-	.rank = 10,
-	.accepts = sl_att_accepts,
-	.run = backward_run,
-};
+#define KERNEL(op_name, run_fn) \
+	const struct sl_kernel sl_kernel_vec_##op_name = { \
+		.name = "vec_" #op_name, \
+		.op = #op_name, \
+		.rank = 10, \
+		.accepts = sl_att_accepts, \
+		.run = run_fn, \
+	};
+
+KERNEL(attention, forward_run)
+KERNEL(attention_dx, backward_run)
+KERNEL(attention_packed, forward_run)
+KERNEL(attention_packed_dx, backward_run)

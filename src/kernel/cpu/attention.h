@@ -2,6 +2,7 @@
 #ifndef SL_KERNEL_CPU_ATTENTION_H
 #define SL_KERNEL_CPU_ATTENTION_H
 
+#include "graph/op_attention.h"
 #include "kernel/cpu/cpu.h"
 #include "kernel/cpu/philox.h"
 
@@ -14,6 +15,7 @@
 struct sl_att_head {
 	int64_t t, s, d;
 	int64_t head; /* in [B, H] */
+	int64_t row, y_row; /* from one row to the next in q, k, v; in y */
 	const float *q, *k, *v; /* of this head */
 	float scale;
 	bool causal;
@@ -27,19 +29,24 @@ struct sl_att_head {
 
 /* D within limits, all f32. */
 bool sl_att_accepts(const struct sl_node_info *n);
-struct sl_att_head sl_att_head_at(const struct sl_call *c, int64_t head);
+struct sl_att_head sl_att_head_at(
+	const struct sl_call *c, const struct sl_attention_layout *l, int64_t head);
 
 /* Keys of [first, first + n) that query `row` sees: that many from the front. */
 int64_t sl_att_seen(const struct sl_att_head *h, int64_t row, int64_t first, int64_t n);
 
 /*
- * Scores of queries [row, row + rows) with keys [first, first + n), unscaled, into s;
- * rows are SL_ATT_KEYS apart. kt is the keys' tile transposed by sl_att_keys. Columns
- * from n to the next multiple of 16 are 0.
+ * Products of n rows of depth d with n keys, unscaled, into s; rows of s are SL_ATT_KEYS
+ * apart. kt is the keys' tile transposed by sl_att_keys. Columns from n to the next
+ * multiple of 16 are 0.
  */
+struct sl_att_rows {
+	const float *at;
+	int64_t step, n;
+};
 void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, float *kt);
-void sl_att_products(const struct sl_att_head *h, const float *rows_of, int64_t rows,
-	int64_t n, const float *kt, float *s);
+void sl_att_products(
+	const struct sl_att_rows *of, int64_t d, int64_t n, const float *kt, float *s);
 
 /* Scales row `row` of the scores and adds the mask, for the first n keys from `first`. */
 void sl_att_scale(

@@ -11,47 +11,60 @@
 
 bool sl_att_accepts(const struct sl_node_info *n)
 {
-	return sl_cpu_is_f32(n) && n->in[0].shape.dim[3] <= SL_ATT_DEPTH;
+	return sl_cpu_is_f32(n) && sl_attention_layout_of(n).d <= SL_ATT_DEPTH;
 }
 
-static void find_mask(const struct sl_call *c, struct sl_att_head *h)
+static void find_mask(const struct sl_call *c, const struct sl_attention_layout *l,
+	struct sl_att_head *h)
 {
-	const int64_t *q = c->node->in[0].shape.dim;
-	struct sl_shape scores = SL_SHAPE(q[0], q[1], h->t, h->s);
+	const struct sl_shape scores = SL_SHAPE(l->b, l->h, l->t, l->s);
+	int mask = l->in[SL_ATT_MASK];
 	int64_t stride[SL_MAX_RANK];
 
-	if (!c->in[3])
+	if (!c->in[mask])
 		return;
-	sl_broadcast_strides(&c->node->in[3].shape, &scores, stride);
-	h->mask = (const float *)c->in[3] + h->head / q[1] * stride[0] +
-		  h->head % q[1] * stride[1];
+	sl_broadcast_strides(&c->node->in[mask].shape, &scores, stride);
+	h->mask = (const float *)c->in[mask] + h->head / l->h * stride[0] +
+		  h->head % l->h * stride[1];
 	h->mask_row = stride[2];
 	h->mask_col = stride[3];
 }
 
-struct sl_att_head sl_att_head_at(const struct sl_call *c, int64_t head)
+/* Part q, k or v of a head. */
+static const float *part(const struct sl_call *c, const struct sl_attention_layout *l,
+	enum sl_attention_part which, int64_t head)
+{
+	const struct sl_attention_steps *steps = which == SL_ATT_Q ? &l->q : &l->k;
+
+	return (const float *)c->in[l->in[which]] + l->first[which] +
+	       sl_attention_at(l, steps, head);
+}
+
+struct sl_att_head sl_att_head_at(
+	const struct sl_call *c, const struct sl_attention_layout *l, int64_t head)
 {
 	const struct sl_attention_attr *a = c->node->attr;
-	const int64_t *q = c->node->in[0].shape.dim;
-	struct sl_att_head h = {.t = q[2],
-		.s = c->node->in[1].shape.dim[2],
-		.d = q[3],
+	struct sl_att_head h = {.t = l->t,
+		.s = l->s,
+		.d = l->d,
 		.head = head,
+		.row = l->q.row,
+		.y_row = l->y.row,
+		.q = part(c, l, SL_ATT_Q, head),
+		.k = part(c, l, SL_ATT_K, head),
+		.v = part(c, l, SL_ATT_V, head),
 		.causal = a->causal,
 		.key = {.seed = c->run->seed,
 			.stream = a->stream,
 			.step = (uint32_t)c->run->step},
 		.base = a->base};
 
-	h.q = (const float *)c->in[0] + head * h.t * h.d;
-	h.k = (const float *)c->in[1] + head * h.s * h.d;
-	h.v = (const float *)c->in[2] + head * h.s * h.d;
 	h.scale = (float)(a->scale != 0 ? a->scale : 1 / sqrt((double)h.d));
 	if (a->dropout > 0) {
 		h.keep_from = sl_cpu_keep_from(a->dropout);
 		h.keep_scale = a->dropout < 1 ? (float)(1 / (1 - a->dropout)) : 1;
 	}
-	find_mask(c, &h);
+	find_mask(c, l, &h);
 	return h;
 }
 
@@ -72,24 +85,24 @@ void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, floa
 	for (int64_t d = 0; d < h->d; d++)
 		for (int64_t j = n; j < padded(n); j++)
 			kt[d * SL_ATT_KEYS + j] = 0;
-	sl_tile_transpose(keys, h->d, n, h->d, kt, SL_ATT_KEYS);
+	sl_tile_transpose(keys, h->row, n, h->d, kt, SL_ATT_KEYS);
 }
 
-void sl_att_products(const struct sl_att_head *h, const float *rows_of, int64_t rows,
-	int64_t n, const float *kt, float *s)
+void sl_att_products(
+	const struct sl_att_rows *of, int64_t d, int64_t n, const float *kt, float *s)
 {
-	struct sl_tile t = {.m = rows,
+	struct sl_tile t = {.m = of->n,
 		.n = padded(n),
-		.k = h->d,
-		.a = rows_of,
-		.a_row = h->d,
+		.k = d,
+		.a = of->at,
+		.a_row = of->step,
 		.a_col = 1,
 		.b = kt,
 		.b_row = SL_ATT_KEYS,
 		.c = s,
 		.c_row = SL_ATT_KEYS};
 
-	memset(s, 0, (size_t)(rows * SL_ATT_KEYS) * sizeof(float));
+	memset(s, 0, (size_t)(of->n * SL_ATT_KEYS) * sizeof(float));
 	sl_tile_mul(&t);
 }
 

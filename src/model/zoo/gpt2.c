@@ -40,36 +40,20 @@ static double residual_deviation(const struct sl_model_config *c)
 	return DEVIATION / sqrt(2 * (double)c->layers);
 }
 
-/* [B, T, C] -> [B, H, T, D] */
-static sl_val to_heads(struct sl_layers *l, const struct sl_model_config *c, sl_val x)
-{
-	static const int perm[SL_MAX_RANK] = {0, 2, 1, 3};
-	sl_val heads =
-		sl_reshape(l->g, x, &SL_SHAPE(0, 0, c->heads, c->width / c->heads));
-
-	return sl_transpose(l->g, heads, perm);
-}
-
 static sl_val attention(
 	struct sl_layers *l, const struct sl_model_config *c, int64_t block, sl_val x)
 {
-	static const int perm[SL_MAX_RANK] = {0, 2, 1, 3};
-	struct sl_attention_attr attr = {.causal = true};
+	struct sl_attention_attr attr = {.causal = true, .heads = c->heads};
 	char name[SL_LAYER_NAME];
-	sl_val qkv[3];
 	sl_val out[2];
 
 	x = sl_layer_dense(l, name_of(name, block, "attn.c_attn"), x,
 		&(struct sl_layer_dense){c->width, 3 * c->width, DEVIATION});
-	sl_split(l->g, x, 2, 3, qkv);
 	if (l->training && l->dropout > 0) {
 		attr.dropout = l->dropout;
 		attr.stream = ++l->stream;
 	}
-	for (int i = 0; i < 3; i++)
-		qkv[i] = to_heads(l, c, qkv[i]);
-	sl_attention(l->g, qkv[0], qkv[1], qkv[2], SL_VAL_NONE, &attr, out);
-	x = sl_reshape(l->g, sl_transpose(l->g, out[0], perm), &SL_SHAPE(0, 0, c->width));
+	x = sl_attention_packed(l->g, x, SL_VAL_NONE, &attr, out);
 	x = sl_layer_dense(l, name_of(name, block, "attn.c_proj"), x,
 		&(struct sl_layer_dense){c->width, c->width, residual_deviation(c)});
 	return sl_layer_dropout(l, x);
