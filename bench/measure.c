@@ -2,7 +2,6 @@
 /* Timing of single kernels beside the measured multiply-add peak. */
 #include "measure.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
+#include "kernel/peak.h"
 
-#define LANES 16
-#define CHAINS 12
-#define PEAK_LOOPS 100000
-#define PEAK_CHUNKS 32 /* a thread */
 #define PAGE 4096
-
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 static void must(sl_status st, const char *what)
 {
@@ -35,47 +29,6 @@ static void *need(size_t bytes)
 		return p;
 	fprintf(stderr, "no memory for %zu bytes\n", bytes);
 	_Exit(1);
-}
-
-/* CHAINS independent sums hide the latency of a multiply-add; the result keeps the loop
- * alive. */
-static void multiply_add(void *ctx, int64_t chunk)
-{
-	lanes sum[CHAINS];
-	lanes a = {0};
-	lanes b = {0};
-	float *result = ctx;
-
-	for (int i = 0; i < LANES; i++) {
-		a[i] = 0.999f;
-		b[i] = 1e-3f * (float)(i + 1);
-	}
-	for (int c = 0; c < CHAINS; c++)
-		sum[c] = b * (float)c;
-	for (int64_t n = 0; n < PEAK_LOOPS; n++)
-#pragma GCC unroll 12
-		for (int c = 0; c < CHAINS; c++)
-			sum[c] = sum[c] * a + b;
-	for (int c = 1; c < CHAINS; c++)
-		sum[0] += sum[c];
-	result[chunk] = sum[0][0];
-}
-
-/* The best of a few bursts: a peak is what nothing disturbed. */
-static double peak_of(struct sl_pool *pool, int threads)
-{
-	float result[64 * PEAK_CHUNKS];
-	double best = 0;
-
-	for (int i = 0; i < 4; i++) {
-		sl_ns start = sl_clock_now();
-		sl_pool_run(pool, (int64_t)threads * PEAK_CHUNKS, multiply_add, result);
-		double ns = (double)(sl_clock_now() - start);
-		double rate =
-			2.0 * LANES * CHAINS * PEAK_LOOPS * PEAK_CHUNKS * threads / ns;
-		best = rate > best ? rate : best;
-	}
-	return best;
 }
 
 static void *filled(const struct sl_type *t)
@@ -173,7 +126,7 @@ void bench_table(struct bench_node *nodes, int n, int threads)
 	for (int i = 0; i < n; i++)
 		time_once(&nodes[i], pool);
 	for (int r = 0; r < BENCH_ROUNDS; r++) {
-		double now = peak_of(pool, threads);
+		double now = sl_peak_flops(pool) / 1e9;
 		peak = now > peak ? now : peak;
 		for (int i = 0; i < n; i++)
 			nodes[i].seconds[r] = time_once(&nodes[i], pool);

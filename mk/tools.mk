@@ -4,8 +4,8 @@
 LINTS := tools/check-layers tools/check-budgets tools/check-names tools/check-banned \
 	tools/check-docs tools/check-format tools/check-tidy tools/check-cppcheck
 
-.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers bench-virtual \
-	bench-handover
+.PHONY: lint format docs hooks stats golden-update cov fuzz-smoke fuzz-build bench bench-peers bench-kernels \
+	bench-virtual bench-handover peers
 lint: ## layers, budgets, names, banned functions, docs, format, clang-tidy, cppcheck
 	$(call parts,lint)
 
@@ -46,12 +46,18 @@ $(FUZZERS): $(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$(CC) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS))
 
-bench: all ## timings of this build, as ratios within one run
-	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter-out bench/peers% bench/virtual%,$(BENCHES))
-bench-peers: all ## the same beside PyTorch
-	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(filter bench/peers%,$(BENCHES))
+# Both take ROWS="gpt2 resnet50", ROUNDS, THREADS and QUICK=1 (bench/rows.py).
+bench: all $(BUILD)/bench/loop ## steps of whole models: time, share of the peak, bytes (ROWS="gpt2 mlp" QUICK=1)
+	@SLUICE=$(abspath $(BUILD))/sluice bench/table.py $(if $(JSON),--json)
+bench-peers: all $(BUILD)/bench/loop ## the same beside PyTorch and ONNX Runtime of PEERS (`make peers` installs them)
+	@SLUICE=$(abspath $(BUILD))/sluice PEERS=$(PEERS) bench/peers.py $(if $(JSON),--json)
+PEERS ?= $(HOME)/.cache/sluice/peers
+peers: ## install PyTorch and ONNX Runtime into PEERS (~/.cache/sluice/peers), some GB
+	@bench/peers/install.sh $(PEERS)
+bench-kernels: all ## timings of single kernels, the executor, planning
+	@SLUICE=$(abspath $(BUILD))/sluice tools/bench $(KERNEL_BENCHES)
 bench-handover: all ## from one shared job's turn to another's, beside two processes alone
 	@SLUICE=$(abspath $(BUILD))/sluice bench/handover.sh
 bench-virtual: all ## policies x models x budgets x links in virtual time, minutes (VIRTUAL="--csv FILE")
 	@SLUICE=$(abspath $(BUILD))/sluice bench/virtual.py $(VIRTUAL)
-BENCHES := $(wildcard bench/*.sh bench/*.py)
+KERNEL_BENCHES := $(wildcard bench/*.sh)

@@ -8,8 +8,8 @@ struct sl_pool;
 
 /*
  * What this machine can do at most, to hold kernels against: multiply-adds of registers
- * alone (f32, two operations each), and a stream that reads one array far larger than the
- * caches of a core and writes another (read and written bytes).
+ * alone (f32, two operations each), and a stream that reads and writes one array in
+ * place, far larger than the caches of a core (read and written bytes).
  */
 struct sl_peak {
 	double flops_per_s;

@@ -20,7 +20,7 @@
 #define BURSTS 32
 #define PASSES 4
 #define PAGE 4096
-#define STREAM ((size_t)64 << 20)
+#define STREAM ((size_t)128 << 20)
 #define PIECE ((size_t)1 << 20)
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -67,23 +67,17 @@ double sl_peak_flops(struct sl_pool *pool)
 	return best;
 }
 
-struct stream {
-	const float *from;
-	float *to;
-};
-
+/* In place: what is written only would be read first, and no operator counts that. */
 static void pass(void *ctx, int64_t chunk)
 {
-	const struct stream *s = ctx;
 	size_t n = PIECE / sizeof(float);
-	const float *restrict from = s->from + (size_t)chunk * n;
-	float *restrict to = s->to + (size_t)chunk * n;
+	float *at = (float *)ctx + (size_t)chunk * n;
 
 	for (size_t i = 0; i < n; i++)
-		to[i] = from[i] * 0.5f;
+		at[i] = at[i] * 0.5f + 1;
 }
 
-static double stream_rate(struct sl_pool *pool, struct stream *s)
+static double stream_rate(struct sl_pool *pool, float *data)
 {
 	double best = 0;
 
@@ -91,7 +85,7 @@ static double stream_rate(struct sl_pool *pool, struct stream *s)
 		sl_ns begin = sl_clock_now();
 		double rate;
 
-		sl_pool_run(pool, (int64_t)(STREAM / PIECE), pass, s);
+		sl_pool_run(pool, (int64_t)(STREAM / PIECE), pass, data);
 		rate = 2.0 * (double)STREAM / (double)(sl_clock_now() - begin) * 1e9;
 		/* The first pass takes pages. */
 		best = i > 0 && rate > best ? rate : best;
@@ -101,26 +95,16 @@ static double stream_rate(struct sl_pool *pool, struct stream *s)
 
 sl_status sl_peak_measure(struct sl_pool *pool, struct sl_peak *best)
 {
-	float *from = sl_alloc_aligned(PAGE, STREAM);
-	float *to = sl_alloc_aligned(PAGE, STREAM);
+	float *data = sl_alloc_aligned(PAGE, STREAM);
 	double flops, bytes;
-	sl_status st = SL_OK;
 
-	if (from == NULL || to == NULL) {
-		st = SL_FAIL(SL_E_NOMEM, "no host memory for a stream of %zu bytes",
-			2 * STREAM);
-		goto out;
-	}
-	/* Pages that nobody wrote are one page of zeros, which would stay in the caches.
-	 */
-	for (size_t i = 0; i < STREAM / sizeof(*from); i++)
-		from[i] = 1;
-	bytes = stream_rate(pool, &(struct stream){from, to});
+	if (data == NULL)
+		return SL_FAIL(
+			SL_E_NOMEM, "no host memory for a stream of %zu bytes", STREAM);
+	bytes = stream_rate(pool, data);
+	sl_free_aligned(data);
 	flops = sl_peak_flops(pool);
 	best->bytes_per_s = bytes > best->bytes_per_s ? bytes : best->bytes_per_s;
 	best->flops_per_s = flops > best->flops_per_s ? flops : best->flops_per_s;
-out:
-	sl_free_aligned(from);
-	sl_free_aligned(to);
-	return st;
+	return SL_OK;
 }
