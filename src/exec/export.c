@@ -133,6 +133,7 @@ sl_status sl_program_select_lines(const struct sl_program *p, struct sl_plan *pl
 				.op = i,
 				.kernel = p->ops[i].kernel->name,
 				.layout = prepared->layout != NULL ? prepared->layout
+					  : p->ops[i].info.nhwc	   ? "nhwc"
 								   : "plain",
 				.split = prepared->split > 0 ? (uint32_t)prepared->split
 							     : 1,

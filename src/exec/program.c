@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "exec/layout.h"
 #include "graph/dce.h"
 #include "graph/order.h"
 
@@ -300,14 +301,18 @@ static sl_status seal_nodes(struct sealer *s)
 
 sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_program **out)
 {
-	struct sealer s = {.g = g};
-	size_t n_values = (size_t)g->n_values + 1;
+	struct sl_graph own = {0}; /* g with layouts */
+	struct sealer s = {.g = &own};
+	size_t n_values, n_nodes;
 	sl_status st;
 
 	SL_TRY(sl_graph_status(g));
+	SL_TRY_OUT(sl_layout_assign(g, &own));
+	n_values = (size_t)own.n_values + 1;
+	n_nodes = (size_t)own.n_nodes + 1;
 	s.p = sl_calloc(1, sizeof(*s.p));
-	s.keep = sl_calloc((size_t)g->n_nodes + 1, sizeof(*s.keep));
-	s.order = sl_calloc((size_t)g->n_nodes + 1, sizeof(*s.order));
+	s.keep = sl_calloc(n_nodes, sizeof(*s.keep));
+	s.order = sl_calloc(n_nodes, sizeof(*s.order));
 	s.last_use = sl_calloc(n_values, sizeof(*s.last_use));
 	s.storage_of = sl_calloc(n_values, sizeof(*s.storage_of));
 	s.types = sl_calloc(1, sizeof(*s.types));
@@ -317,8 +322,8 @@ sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_progr
 		goto out;
 	}
 	s.p->seal_threads = threads;
-	SL_TRY_OUT(sl_graph_dce(g, s.keep));
-	SL_TRY_OUT(sl_graph_order(g, s.keep, s.order, &s.n_order));
+	SL_TRY_OUT(sl_graph_dce(&own, s.keep));
+	SL_TRY_OUT(sl_graph_order(&own, s.keep, s.order, &s.n_order));
 	SL_TRY_OUT(add_persistent(&s));
 	find_last_uses(&s);
 	SL_TRY_OUT(seal_nodes(&s));
@@ -331,6 +336,7 @@ out:
 	sl_free(s.last_use);
 	sl_free(s.storage_of);
 	sl_free(s.types);
+	sl_layout_finish(&own);
 	return st;
 }
 

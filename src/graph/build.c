@@ -102,7 +102,8 @@ struct sl_node_info sl_ir_info(
 		.n_in = n->n_in,
 		.n_out = n->n_out,
 		.in = types->in,
-		.out = types->out};
+		.out = types->out,
+		.nhwc = n->nhwc};
 }
 
 static bool bit(uint32_t mask, int i)

@@ -31,6 +31,7 @@ struct sl_ir_node {
 	const sl_val *out;
 	const uint32_t
 		*in_version; /* version of each input's root when the node was built */
+	bool nhwc; /* as in sl_node_info; set at seal (exec/layout.h) */
 };
 
 struct sl_graph {

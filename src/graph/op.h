@@ -19,6 +19,9 @@ struct sl_node_info {
 	int n_in, n_out;
 	const struct sl_type *in;
 	const struct sl_type *out;
+	/* The operands that the operator names in nhwc_in and nhwc_out lie channels last:
+	 * bytes as [N, H, W, C], shapes still [N, C, H, W]. */
+	bool nhwc;
 };
 static inline bool sl_node_has(const struct sl_node_info *n, int i)
 {
@@ -94,6 +97,7 @@ enum sl_op_flags {
 		1, /* out[0] shares the bytes of in[0]; costs nothing, runs nothing */
 	SL_OP_IMPURE =
 		2, /* touches the outside or state: never run twice, never removed */
+	SL_OP_WANTS_NHWC = 4, /* faster channels last, so that changing layouts may pay */
 };
 
 /*
@@ -131,6 +135,12 @@ struct sl_op {
 	/* Whether a node with these attributes and shapes may do so. NULL: all may. */
 	bool (*inplace_ok)(const struct sl_node_info *n);
 
+	/* bit i: in[i], out[i], of rank 4, may lie channels last, all of a node together,
+	 * where a kernel can (inputs from 32 on: as bit 31). */
+	uint32_t nhwc_in, nhwc_out;
+	/* bit i: only the shape of in[i] is read. */
+	uint32_t shape_in;
+
 	/* Shape rule: fills out[0..n_out). n->out is not valid yet. SL_E_SHAPE,
 	 * SL_E_DTYPE, SL_E_INVALID with the values in the message. */
 	sl_status (*infer)(const struct sl_node_info *n, struct sl_type *out);
@@ -159,6 +169,12 @@ static inline bool sl_node_inplace(const struct sl_node_info *n, int i)
 {
 	return i < 32 && (n->op->inplace_in >> i & 1) &&
 	       (!n->op->inplace_ok || n->op->inplace_ok(n));
+}
+
+/* Whether a shape has a layout: elsewhere channels last and plain are the same bytes. */
+static inline bool sl_shape_has_layout(const struct sl_shape *s)
+{
+	return s->rank == 4 && s->dim[1] > 1 && s->dim[2] * s->dim[3] > 1;
 }
 
 /* Implemented by src/op/ops.c over ops.def. */

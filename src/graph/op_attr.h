@@ -35,6 +35,11 @@ struct sl_eps_attr {
 	double eps;
 };
 
+/* relayout */
+struct sl_relayout_attr {
+	bool to_nhwc;
+};
+
 /* transpose */
 struct sl_perm_attr {
 	int64_t perm[SL_MAX_RANK];

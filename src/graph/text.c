@@ -147,6 +147,8 @@ static sl_status print_node(const struct sl_graph *g, uint32_t k, struct sl_buf 
 	SL_TRY(print_ins(n, out));
 	SL_TRY(print_outs(g, n, out));
 	SL_TRY(sl_attr_print(n->op, n->attr, out));
+	if (n->nhwc)
+		SL_TRY(sl_buf_puts(out, " layout=nhwc"));
 	if (n->scope[0])
 		SL_TRY(sl_buf_printf(out, " scope=%s", n->scope));
 	return sl_buf_puts(out, "\n");

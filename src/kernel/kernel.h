@@ -24,10 +24,14 @@ struct sl_prepared {
 	int split; /* 0 means 1 */
 };
 
+/* Which nodes a kernel is asked about: those on plain values unless it says more. */
+enum sl_kernel_layouts { SL_KERNEL_PLAIN, SL_KERNEL_NHWC, SL_KERNEL_ANY };
+
 struct sl_kernel {
 	const char *name;
 	const char *op;
 	int rank;
+	enum sl_kernel_layouts layouts;
 	bool (*accepts)(const struct sl_node_info *n); /* NULL: always */
 	sl_status (*prepare)(const struct sl_node_info *n,
 		const struct sl_kernel_env *env,
@@ -39,6 +43,8 @@ struct sl_kernel {
 /* Best kernel for the node on the CPU; falls back to the op's reference, so it always
  * finds one. */
 const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n);
+/* Whether the kernel runs the node, by its layout and its own word. */
+bool sl_kernel_accepts(const struct sl_kernel *k, const struct sl_node_info *n);
 const struct sl_kernel *sl_kernel_at(
 	size_t i); /* rows of kernels.def; NULL past the end */
 

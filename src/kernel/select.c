@@ -16,6 +16,14 @@ static bool is_better(const struct sl_kernel *k, const struct sl_kernel *than)
 	return strcmp(k->name, than->name) < 0;
 }
 
+bool sl_kernel_accepts(const struct sl_kernel *k, const struct sl_node_info *n)
+{
+	enum sl_kernel_layouts want = n->nhwc ? SL_KERNEL_NHWC : SL_KERNEL_PLAIN;
+
+	return (k->layouts == SL_KERNEL_ANY || k->layouts == want) &&
+	       (!k->accepts || k->accepts(n));
+}
+
 const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n)
 {
 	const struct sl_kernel *best = &sl_kernel_ref;
@@ -23,7 +31,7 @@ const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n)
 
 	for (size_t i = 0; (k = sl_kernel_at(i)) != NULL; i++)
 		if (strcmp(k->op, n->op->name) == 0 && is_better(k, best) &&
-			(!k->accepts || k->accepts(n)))
+			sl_kernel_accepts(k, n))
 			best = k;
 	return best;
 }

@@ -100,22 +100,44 @@ sl_val sl_layer_conv(
 	return sl_conv2d(l->g, x, w, b, &attr);
 }
 
-sl_val sl_layer_batch_norm(
-	struct sl_layers *l, const char *name, sl_val x, int64_t channels)
+/* relu: with ReLU, and z before it if there is one. */
+static sl_val batch_norm(struct sl_layers *l, const char *name, sl_val x, sl_val z,
+	int64_t channels, bool relu)
 {
 	sl_val gamma = param(l, name, "weight", &SL_SHAPE(channels), one);
 	sl_val beta = param(l, name, "bias", &SL_SHAPE(channels), zero);
 	sl_val mean = state(l, name, "running_mean", channels, zero);
 	sl_val var = state(l, name, "running_var", channels, one);
 	double eps = norm_eps(l);
+	const sl_val with_z[] = {x, gamma, beta, z};
 	sl_val out[3];
 
-	if (!l->training)
-		return sl_batch_norm_infer(l->g, x, gamma, beta, mean, var, eps);
-	sl_batch_norm(l->g, x, gamma, beta, eps, out);
+	if (!l->training) {
+		x = sl_batch_norm_infer(l->g, x, gamma, beta, mean, var, eps);
+		x = sl_val_is_none(z) ? x : sl_add(l->g, x, z);
+		return relu ? sl_relu(l->g, x) : x;
+	}
+	if (!relu)
+		sl_batch_norm(l->g, x, gamma, beta, eps, out);
+	else if (sl_val_is_none(z))
+		sl_batch_norm_relu(l->g, x, gamma, beta, eps, out);
+	else
+		sl_batch_norm_add_relu(l->g, with_z, eps, out);
 	/* Count 0: taken from x, whatever the batch is when the template is bound. */
 	(void)sl_stats_update(l->g, mean, var, out[1], out[2], BN_MOMENTUM, 0);
 	return out[0];
+}
+
+sl_val sl_layer_batch_norm(
+	struct sl_layers *l, const char *name, sl_val x, int64_t channels)
+{
+	return batch_norm(l, name, x, SL_VAL_NONE, channels, false);
+}
+
+sl_val sl_layer_batch_norm_relu(
+	struct sl_layers *l, const char *name, sl_val x, sl_val z, int64_t channels)
+{
+	return batch_norm(l, name, x, z, channels, true);
 }
 
 sl_val sl_layer_layer_norm(struct sl_layers *l, const char *name, sl_val x, int64_t width)

@@ -59,6 +59,9 @@ sl_val sl_layer_conv(
 /* Momentum 0.1, eps 1e-5; training also moves name.running_mean and name.running_var. */
 sl_val sl_layer_batch_norm(
 	struct sl_layers *l, const char *name, sl_val x, int64_t channels);
+/* The same and ReLU; with z, which may be none, added before it. */
+sl_val sl_layer_batch_norm_relu(
+	struct sl_layers *l, const char *name, sl_val x, sl_val z, int64_t channels);
 sl_val sl_layer_layer_norm(
 	struct sl_layers *l, const char *name, sl_val x, int64_t width);
 /* x itself when not training or without a ratio. */

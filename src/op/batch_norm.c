@@ -22,6 +22,8 @@
 #include "graph/ir.h"
 #include "graph/op_attr.h"
 
+extern const struct sl_op sl_op_batch_norm_relu, sl_op_batch_norm_add_relu;
+
 struct stats_attr {
 	double momentum;
 	int64_t count; /* 0: from the shape of the optional input x */
@@ -311,6 +313,8 @@ static void infer_cost(const struct sl_node_info *n, struct sl_cost *out)
 
 const struct sl_op sl_op_batch_norm = {
 	.name = "batch_norm",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_eps_attr),
 	.fields = fields,
 	.n_fields = 1,
@@ -327,6 +331,8 @@ const struct sl_op sl_op_batch_norm = {
 
 const struct sl_op sl_op_batch_norm_dx = {
 	.name = "batch_norm_dx",
+	.nhwc_in = 1u << 0 | 1u << 4,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_eps_attr),
 	.fields = fields,
 	.n_fields = 1,
@@ -341,6 +347,8 @@ const struct sl_op sl_op_batch_norm_dx = {
 
 const struct sl_op sl_op_batch_norm_infer = {
 	.name = "batch_norm_infer",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_eps_attr),
 	.fields = fields,
 	.n_fields = 1,
@@ -358,6 +366,7 @@ const struct sl_op sl_op_batch_norm_infer = {
 
 const struct sl_op sl_op_stats_update = {
 	.name = "stats_update",
+	.shape_in = 1u << 4,
 	.attr_bytes = sizeof(struct stats_attr),
 	.fields = stats_fields,
 	.n_fields = 2,
@@ -405,7 +414,11 @@ static sl_val source_of(const struct sl_graph *g, sl_val mean)
 	if (mean.index >= g->n_values || g->values[mean.index].producer >= g->n_nodes)
 		return SL_VAL_NONE;
 	const struct sl_ir_node *node = &g->nodes[g->values[mean.index].producer];
-	return node->op == &sl_op_batch_norm ? node->in[0] : SL_VAL_NONE;
+	bool is_norm = node->op == &sl_op_batch_norm ||
+		       node->op == &sl_op_batch_norm_relu ||
+		       node->op == &sl_op_batch_norm_add_relu;
+
+	return is_norm ? node->in[0] : SL_VAL_NONE;
 }
 
 sl_val sl_stats_update(struct sl_graph *g, sl_val running_mean, sl_val running_var,

@@ -157,6 +157,8 @@ static sl_status pow_grad(struct sl_grad *c)
 		.inplace_in = 1, \
 		.low = (low_), \
 		.low_in = 3, \
+		.nhwc_in = 3, \
+		.nhwc_out = 1, \
 		.infer = broadcast_infer, \
 		.grad = op##_grad, \
 		.ref = op##_ref, \

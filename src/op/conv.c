@@ -222,6 +222,9 @@ static sl_status ref(const struct sl_call *c)
 
 const struct sl_op sl_op_conv2d = {
 	.name = "conv2d",
+	.flags = SL_OP_WANTS_NHWC,
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_conv_attr),
 	.fields = fields,
 	.n_fields = 4,

@@ -204,6 +204,9 @@ static void dx_rebind(void *attr, const struct sl_type *in0, const struct sl_bin
 
 const struct sl_op sl_op_conv2d_dx = {
 	.name = "conv2d_dx",
+	.flags = SL_OP_WANTS_NHWC,
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_conv_dx_attr),
 	.fields = fields,
 	.n_fields = 6,
@@ -219,6 +222,8 @@ const struct sl_op sl_op_conv2d_dx = {
 
 const struct sl_op sl_op_conv2d_dw = {
 	.name = "conv2d_dw",
+	.flags = SL_OP_WANTS_NHWC,
+	.nhwc_in = 3,
 	.attr_bytes = sizeof(struct sl_conv_dx_attr),
 	.fields = fields,
 	.n_fields = 6,

@@ -352,6 +352,8 @@ static void avg_dx_rebind(
 
 const struct sl_op sl_op_max_pool2d = {
 	.name = "max_pool2d",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_pool_attr),
 	.fields = fields,
 	.n_fields = 5,
@@ -368,6 +370,8 @@ const struct sl_op sl_op_max_pool2d = {
 
 const struct sl_op sl_op_max_pool2d_dx = {
 	.name = "max_pool2d_dx",
+	.nhwc_in = 3,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_pool_attr),
 	.fields = fields,
 	.n_fields = 5,
@@ -384,6 +388,8 @@ const struct sl_op sl_op_max_pool2d_dx = {
 
 const struct sl_op sl_op_avg_pool2d = {
 	.name = "avg_pool2d",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_pool_attr),
 	.fields = fields,
 	.n_fields = 5,
@@ -400,6 +406,8 @@ const struct sl_op sl_op_avg_pool2d = {
 
 const struct sl_op sl_op_avg_pool2d_dx = {
 	.name = "avg_pool2d_dx",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct avg_dx_attr),
 	.fields = avg_dx_fields,
 	.n_fields = 7,

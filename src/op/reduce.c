@@ -238,6 +238,7 @@ static sl_status max_grad(struct sl_grad *c)
 		.n_out = 1, \
 		.low = (low_), \
 		.low_in = 1, \
+		.nhwc_in = 1, \
 		.infer = infer_fn, \
 		.grad = op##_grad, \
 		.cost = cost, \

@@ -183,6 +183,8 @@ static sl_status log_grad(struct sl_grad *c)
 		.inplace_in = 1, \
 		.low = (low_), \
 		.low_in = 1, \
+		.nhwc_in = 1, \
+		.nhwc_out = 1, \
 		.infer = sl_infer_same_float, \
 		.grad = op##_grad, \
 		.ref = op##_ref, \
@@ -204,6 +206,8 @@ static sl_status log_grad(struct sl_grad *c)
 		.max_in = 2, \
 		.n_out = 1, \
 		.inplace_in = 2, \
+		.nhwc_in = 3, \
+		.nhwc_out = 1, \
 		.infer = sl_infer_pair_float, \
 		.ref = op##_ref, \
 	}; \
@@ -244,6 +248,8 @@ static sl_status gelu_dx_ref(const struct sl_call *c)
 
 const struct sl_op sl_op_gelu = {
 	.name = "gelu",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_gelu_attr),
 	.fields = gelu_fields,
 	.n_fields = SL_COUNT(gelu_fields),
@@ -260,6 +266,8 @@ const struct sl_op sl_op_gelu = {
 
 const struct sl_op sl_op_gelu_dx = {
 	.name = "gelu_dx",
+	.nhwc_in = 3,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_gelu_attr),
 	.fields = gelu_fields,
 	.n_fields = SL_COUNT(gelu_fields),
@@ -307,6 +315,8 @@ static sl_status affine_grad(struct sl_grad *c)
 
 const struct sl_op sl_op_affine = {
 	.name = "affine",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_affine_attr),
 	.fields = affine_fields,
 	.n_fields = SL_COUNT(affine_fields),

@@ -240,6 +240,7 @@ static sl_status expand_ref(const struct sl_call *c)
 
 const struct sl_op sl_op_expand = {
 	.name = "expand",
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_shape_attr),
 	.fields = shape_fields,
 	.n_fields = SL_COUNT(shape_fields),

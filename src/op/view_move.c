@@ -93,6 +93,8 @@ static const struct sl_attr_field slice_fields[] = {
 
 const struct sl_op sl_op_slice = {
 	.name = "slice",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_slice_attr),
 	.fields = slice_fields,
 	.n_fields = SL_COUNT(slice_fields),
@@ -162,6 +164,8 @@ static const struct sl_attr_field slice_dx_fields[] = {
 
 const struct sl_op sl_op_slice_dx = {
 	.name = "slice_dx",
+	.nhwc_in = 1,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_slice_dx_attr),
 	.fields = slice_dx_fields,
 	.n_fields = SL_COUNT(slice_dx_fields),
@@ -248,6 +252,8 @@ static sl_status concat_ref(const struct sl_call *c)
 
 const struct sl_op sl_op_concat = {
 	.name = "concat",
+	.nhwc_in = UINT32_MAX,
+	.nhwc_out = 1,
 	.attr_bytes = sizeof(struct sl_axis_attr),
 	.fields = sl_axis_fields,
 	.n_fields = 1,

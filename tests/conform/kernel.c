@@ -21,6 +21,7 @@ struct both {
 	const struct sl_op_case *c;
 	const struct sl_kernel *kernel;
 	struct sl_node_run got, want;
+	bool last; /* channels */
 };
 
 typedef sl_status (*check_fn)(struct both *x);
@@ -43,22 +44,33 @@ static bool is_small(const struct sl_op_case *c)
 	return true;
 }
 
-static sl_status check_case(const struct sl_op_case *c, const struct sl_kernel *kernel,
-	check_fn check, int *ran)
+static sl_status check_layout(const struct sl_op_case *c, const struct sl_kernel *kernel,
+	bool channels_last, check_fn check, int *ran)
 {
 	struct both x = {.c = c, .kernel = kernel};
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(sl_node_run_init(&x.got, c));
-	if (kernel->accepts && !kernel->accepts(&x.got.info))
+	if (channels_last && !sl_node_run_channels_last(&x.got))
+		goto out;
+	if (!sl_kernel_accepts(kernel, &x.got.info))
 		goto out;
 	SL_TRY_OUT(sl_node_run_init(&x.want, c));
+	x.last = channels_last;
 	++*ran;
 	st = check(&x);
 out:
 	sl_node_run_finish(&x.got);
 	sl_node_run_finish(&x.want);
 	return st;
+}
+
+static sl_status check_case(const struct sl_op_case *c, const struct sl_kernel *kernel,
+	check_fn check, int *ran)
+{
+	SL_TRY(check_layout(c, kernel, false, check, ran));
+	sl_status st = check_layout(c, kernel, true, check, ran);
+	return st == SL_OK ? st : sl_fail_prefix(st, "channels last");
 }
 
 /* Runs a check for each kernel on each case that it accepts, and fails with all that went
@@ -120,6 +132,7 @@ static sl_status check_width(struct both *x, int width)
 
 static sl_status check_widths(struct both *x)
 {
+	x->want.info.nhwc = x->last;
 	SL_TRY(sl_node_run_do(&x->want, x->kernel, NULL, -1));
 	SL_TRY(check_width(x, 2));
 	return check_width(x, 4);
@@ -135,6 +148,7 @@ static sl_status check_in_place(struct both *x)
 {
 	const struct sl_node_info *n = &x->got.info;
 
+	x->want.info.nhwc = x->last;
 	for (int i = 0; i < n->n_in; i++) {
 		if (!sl_node_has(n, i) || !sl_node_inplace(n, i) ||
 			sl_type_bytes(&n->in[i]) != sl_type_bytes(&n->out[0]))
@@ -234,7 +248,7 @@ static sl_status check_empty_case(
 	sl_status st = SL_OK;
 
 	if (sl_node_run_init(&x.got, c) != SL_OK ||
-		(kernel->accepts && !kernel->accepts(&x.got.info)))
+		!sl_kernel_accepts(kernel, &x.got.info))
 		goto out;
 	SL_TRY_OUT(sl_node_run_init(&x.want, c));
 	sl_status want = sl_node_run_do(&x.want, &sl_kernel_ref, NULL, -1);
@@ -276,7 +290,7 @@ static sl_status check_failure(const struct sl_op_case *c, const struct sl_kerne
 	sl_status st = SL_OK;
 
 	if (sl_node_run_init(&x.got, c) == SL_OK &&
-		(!kernel->accepts || kernel->accepts(&x.got.info))) {
+		sl_kernel_accepts(kernel, &x.got.info)) {
 		sl_status code = sl_node_run_do(&x.got, &sl_kernel_ref, NULL, -1);
 		snprintf(want, sizeof(want), "%s", sl_last_error());
 		sl_status got = sl_node_run_do(&x.got, kernel, NULL, -1);
@@ -326,7 +340,7 @@ static void the_best_kernel_is_chosen_and_the_reference_is_never_missing(void **
 			best == &sl_kernel_ref || strcmp(best->op, r.info.op->name) == 0);
 		for (size_t n = 0; (k = sl_kernel_at(n)) != NULL; n++)
 			if (strcmp(k->op, r.info.op->name) == 0 &&
-				(!k->accepts || k->accepts(&r.info)))
+				sl_kernel_accepts(k, &r.info))
 				assert_true(best->rank >= k->rank);
 		sl_node_run_finish(&r);
 	}

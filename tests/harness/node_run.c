@@ -77,6 +77,57 @@ void sl_node_run_finish(struct sl_node_run *r)
 	*r = (struct sl_node_run){0};
 }
 
+static bool is_last(uint32_t mask, int i, const struct sl_type *t)
+{
+	return (mask >> (i < 31 ? i : 31) & 1) && t->shape.rank == 4;
+}
+
+bool sl_node_run_channels_last(struct sl_node_run *r)
+{
+	const struct sl_op *op = r->info.op;
+
+	for (int i = 0; i < r->info.n_in; i++)
+		r->info.nhwc = r->info.nhwc || is_last(op->nhwc_in, i, &r->info.in[i]);
+	for (int i = 0; i < r->info.n_out; i++)
+		r->info.nhwc = r->info.nhwc || is_last(op->nhwc_out, i, &r->info.out[i]);
+	return r->info.nhwc;
+}
+
+/* [N, C, H, W] to [N, H, W, C] in its bytes, or back. */
+static sl_status permute(const struct sl_type *t, void *data, bool back)
+{
+	int64_t area = t->shape.dim[2] * t->shape.dim[3], channels = t->shape.dim[1];
+	int64_t rows = back ? area : channels, columns = back ? channels : area;
+	void *copy = sl_alloc(sl_type_bytes(t) + 1);
+
+	if (!copy)
+		return SL_FAIL(SL_E_NOMEM, "no host memory to permute a test's value");
+	memcpy(copy, data, sl_type_bytes(t));
+	for (int64_t i = 0; i < sl_shape_count(&t->shape); i++) {
+		int64_t in = i % (rows * columns);
+		sl_move(data, i - in + in % columns * rows + in / columns, copy, i,
+			t->dtype);
+	}
+	sl_free(copy);
+	return SL_OK;
+}
+
+static sl_status permute_inputs(struct sl_node_run *r, bool back)
+{
+	for (int i = 0; r->info.nhwc && i < r->info.n_in; i++)
+		if (r->in[i] && is_last(r->info.op->nhwc_in, i, &r->info.in[i]))
+			SL_TRY(permute(&r->info.in[i], r->in[i], back));
+	return SL_OK;
+}
+
+static sl_status permute_outputs(struct sl_node_run *r)
+{
+	for (int i = 0; r->info.nhwc && i < r->info.n_out; i++)
+		if (is_last(r->info.op->nhwc_out, i, &r->info.out[i]))
+			SL_TRY(permute(&r->info.out[i], r->out[i], true));
+	return SL_OK;
+}
+
 static void reset(struct sl_node_run *r)
 {
 	for (int i = 0; i < r->info.n_in; i++)
@@ -135,6 +186,7 @@ sl_status sl_node_run_do(struct sl_node_run *r, const struct sl_kernel *kernel,
 	struct sl_prepared p = {0};
 
 	reset(r);
+	SL_TRY(permute_inputs(r, false));
 	if (kernel->prepare)
 		SL_TRY(kernel->prepare(&r->info, &env, &p));
 	sl_status st = call(r, kernel, &p, pool, in_place);
@@ -145,6 +197,8 @@ sl_status sl_node_run_do(struct sl_node_run *r, const struct sl_kernel *kernel,
 	for (int i = 0; i < r->info.n_out; i++)
 		SL_TRY(check_guards(
 			"output", i, r->out[i], sl_type_bytes(&r->info.out[i])));
+	SL_TRY(permute_outputs(r));
+	SL_TRY(permute_inputs(r, true));
 	return check_inputs(r, in_place);
 }
 

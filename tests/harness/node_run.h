@@ -32,6 +32,9 @@ struct sl_node_run {
 SL_NODISCARD sl_status sl_node_run_init(
 	struct sl_node_run *r, const struct sl_op_case *c);
 void sl_node_run_finish(struct sl_node_run *r);
+/* From now on the node runs channels last: operands are brought over before each run and
+ * back after it. False, and nothing, if its operator names none of rank 4. */
+bool sl_node_run_channels_last(struct sl_node_run *r);
 
 /* in_place: the input whose bytes out[0] takes, or -1. */
 SL_NODISCARD sl_status sl_node_run_do(struct sl_node_run *r,

@@ -43,6 +43,14 @@ static void job_range(
 	}
 }
 
+/* Channels last only without broadcasting, where layouts do not show. */
+static bool accepts(const struct sl_node_info *n)
+{
+	return sl_cpu_is_f32(n) &&
+	       (!n->nhwc || (sl_shape_equal(&n->in[0].shape, &n->out[0].shape) &&
+				    sl_shape_equal(&n->in[1].shape, &n->out[0].shape)));
+}
+
 static sl_status run(const struct sl_call *c, const struct rows *rows)
 {
 	const struct sl_shape *over = &c->node->out[0].shape;
@@ -100,7 +108,8 @@ static sl_status run(const struct sl_call *c, const struct rows *rows)
 		.name = "vec_" #op_name, \
 		.op = #op_name, \
 		.rank = 10, \
-		.accepts = sl_cpu_is_f32, \
+		.layouts = SL_KERNEL_ANY, \
+		.accepts = accepts, \
 		.run = op_name##_run, \
 	};
 

@@ -82,6 +82,7 @@ struct geom {
 	int64_t groups;
 	dnnl_dims_t stride, dilation, before, after;
 	bool bias;
+	bool nhwc; /* x and y */
 };
 
 static struct geom geom_of(const struct sl_node_info *n, const struct direction *dir)
@@ -92,6 +93,7 @@ static struct geom geom_of(const struct sl_node_info *n, const struct direction 
 		.dir = dir,
 		.groups = a->groups,
 		.bias = dir == &forward && sl_node_has(n, 2),
+		.nhwc = n->nhwc,
 	};
 
 	g.shape[dir->in[0]] = n->in[0].shape;
@@ -127,6 +129,8 @@ static bool in_place(const struct geom *g)
 		     !g->after[0] && !g->after[1];
 	bool strided = g->stride[0] != 1 || g->stride[1] != 1;
 
+	if (g->nhwc)
+		return true;
 	if (point)
 		return !strided || g->dir != &to_weights;
 	/* Gradient to an image: the library's direct way pads 3 channels to 16. */
@@ -168,13 +172,15 @@ static dnnl_status_t describe(const struct geom *g, struct mds *m)
 		bool five = r == W && g->groups > 1;
 		const int64_t *size = five ? grouped : dims;
 		int rank = five ? 5 : 4;
-		dnnl_format_tag_t tag = five ? dnnl_abcde : dnnl_abcd;
+		dnnl_format_tag_t tag = five		    ? dnnl_abcde
+					: g->nhwc && r != W ? dnnl_acdb
+							    : dnnl_abcd;
 		dnnl_status_t st = lib->memory_desc_init_by_tag(
 			&m->plain[r], rank, size, dnnl_f32, tag);
 		if (st != dnnl_success)
 			return st;
 		st = lib->memory_desc_init_by_tag(&m->wish[r], rank, size, dnnl_f32,
-			plain ? tag : dnnl_format_tag_any);
+			plain && !(g->nhwc && r == W) ? tag : dnnl_format_tag_any);
 		if (st != dnnl_success)
 			return st;
 	}
@@ -357,7 +363,7 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 	*out = (struct sl_prepared){
 		.state = c,
 		.workspace_bytes = workspace,
-		.layout = moved ? "blocked" : NULL,
+		.layout = moved && !n->nhwc ? "blocked" : NULL,
 		.split = dir == &to_weights ? (int)c->chunks : 0,
 	};
 	return SL_OK;
@@ -433,6 +439,7 @@ static sl_status prepare_to_weights(const struct sl_node_info *n,
 		.name = "dnnl_" #op_name, \
 		.op = #op_name, \
 		.rank = 30, \
+		.layouts = SL_KERNEL_ANY, \
 		.accepts = accepts, \
 		.prepare = prepare_fn, \
 		.run = run, \

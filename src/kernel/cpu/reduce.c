@@ -75,15 +75,29 @@ static void cut(struct geometry *g)
 		g->parts = (length + g->part - 1) / g->part;
 }
 
+static void channels_last(int64_t axis[SL_MAX_RANK])
+{
+	int64_t channels = axis[1];
+
+	axis[1] = axis[2];
+	axis[2] = axis[3];
+	axis[3] = channels;
+}
+
 static bool find_geometry(const struct sl_node_info *n, struct geometry *g)
 {
+	struct sl_shape x = n->in[0].shape;
 	struct sl_collapsed w;
 	int64_t dense[SL_MAX_RANK];
 	int64_t result[SL_MAX_RANK];
 
-	sl_dense_strides(&n->in[0].shape, dense);
 	result_strides(n, result);
-	sl_collapse(&n->in[0].shape, dense, result, &w);
+	if (n->nhwc) {
+		channels_last(x.dim);
+		channels_last(result);
+	}
+	sl_dense_strides(&x, dense);
+	sl_collapse(&x, dense, result, &w);
 	if (w.rank > 3 || sl_shape_count(&n->in[0].shape) == 0)
 		return false;
 	int64_t d0 = w.dim[0];
@@ -98,7 +112,12 @@ static bool find_geometry(const struct sl_node_info *n, struct geometry *g)
 
 static bool accepts(const struct sl_node_info *n)
 {
+	const struct sl_reduce_attr *a = n->attr;
 	struct geometry g;
+
+	/* Results that keep rows or columns of images would be plain, not in order. */
+	if (n->nhwc && (a->axes & 0xc) != 0xc)
+		return false;
 	return sl_cpu_is_f32(n) && find_geometry(n, &g);
 }
 
@@ -289,7 +308,7 @@ static const struct fold fold_sum = {
 static const struct fold fold_max = {
 	.empty = -HUGE_VAL, .row = row_max, .join = join_max, .columns = max_columns};
 
-#define KERNEL(op_name, fold, mean) \
+#define KERNEL(op_name, fold, mean, layouts_) \
 	static sl_status op_name##_run(const struct sl_call *c) \
 	{ \
 		return run(c, &fold, mean); \
@@ -298,12 +317,13 @@ static const struct fold fold_max = {
 		.name = "vec_" #op_name, \
 		.op = #op_name, \
 		.rank = 10, \
+		.layouts = layouts_, \
 		.accepts = accepts, \
 		.prepare = prepare, \
 		.run = op_name##_run, \
 	};
 
-KERNEL(sum, fold_sum, false)
-KERNEL(mean, fold_sum, true)
-KERNEL(max, fold_max, false)
-KERNEL(sum_to, fold_sum, false)
+KERNEL(sum, fold_sum, false, SL_KERNEL_ANY)
+KERNEL(mean, fold_sum, true, SL_KERNEL_ANY)
+KERNEL(max, fold_max, false, SL_KERNEL_ANY)
+KERNEL(sum_to, fold_sum, false, SL_KERNEL_PLAIN)

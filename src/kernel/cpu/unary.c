@@ -40,6 +40,7 @@
 		.name = "vec_" #op_name, \
 		.op = #op_name, \
 		.rank = 10, \
+		.layouts = SL_KERNEL_ANY, \
 		.accepts = sl_cpu_is_f32, \
 		.run = run_fn, \
 	};

@@ -39,7 +39,7 @@ static sl_val norm_conv(struct sl_layers *l, const char *const name[3], sl_val x
 	char text[SL_LAYER_NAME];
 
 	snprintf(text, sizeof(text), "%s.%s", name[0], name[1]);
-	x = sl_relu(l->g, sl_layer_batch_norm(l, text, x, a->in));
+	x = sl_layer_batch_norm_relu(l, text, x, SL_VAL_NONE, a->in);
 	snprintf(text, sizeof(text), "%s.%s", name[0], name[2]);
 	return conv(l, text, x, *a);
 }
@@ -75,8 +75,8 @@ static sl_val stem(struct sl_layers *l, const struct sl_model_config *c, sl_val 
 			.kernel = 7,
 			.stride = 2,
 			.pad = 3});
-	x = sl_layer_batch_norm(l, "features.norm0", x, FIRST_CHANNELS);
-	return sl_layer_max_pool(l, sl_relu(l->g, x), 3, 2, 1);
+	x = sl_layer_batch_norm_relu(l, "features.norm0", x, SL_VAL_NONE, FIRST_CHANNELS);
+	return sl_layer_max_pool(l, x, 3, 2, 1);
 }
 
 static sl_val build(struct sl_layers *l, const struct sl_model_config *c, sl_val x)
@@ -99,7 +99,7 @@ static sl_val build(struct sl_layers *l, const struct sl_model_config *c, sl_val
 		}
 	}
 	sl_graph_scope(l->g, "classifier");
-	x = sl_relu(l->g, sl_layer_batch_norm(l, "features.norm5", x, channels));
+	x = sl_layer_batch_norm_relu(l, "features.norm5", x, SL_VAL_NONE, channels);
 	x = sl_layer_flatten(l, sl_global_avg_pool2d(l->g, x));
 	return sl_layer_linear_as(l, "classifier", x,
 		&(struct sl_layer_linear){

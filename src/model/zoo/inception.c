@@ -95,7 +95,7 @@ static struct wide apply(struct sl_layers *l, const struct plan *p, const struct
 	snprintf(name, sizeof(name), "%s%s%s.conv", b->name, dot, r->name);
 	x.v = sl_layer_conv(l, name, x.v, &a);
 	snprintf(name, sizeof(name), "%s%s%s.bn", b->name, dot, r->name);
-	x.v = sl_relu(l->g, sl_layer_batch_norm(l, name, x.v, a.out));
+	x.v = sl_layer_batch_norm_relu(l, name, x.v, SL_VAL_NONE, a.out);
 	x.channels = a.out;
 	return x;
 }

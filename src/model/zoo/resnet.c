@@ -32,15 +32,16 @@ static sl_status finish(struct sl_model_config *c)
 	return sl_model_check_image(c, 16);
 }
 
-/* Convolution "layer2.0.conv1" and batch norm "layer2.0.bn1". */
+/* Convolution "layer2.0.conv1", batch norm "layer2.0.bn1" and ReLU. */
 static sl_val conv_norm(struct sl_layers *l, const char *const name[2], sl_val x,
-	const struct sl_layer_conv *a)
+	sl_val skip, const struct sl_layer_conv *a)
 {
 	x = sl_layer_conv(l, name[0], x, a);
-	return sl_layer_batch_norm(l, name[1], x, a->out);
+	return sl_layer_batch_norm_relu(l, name[1], x, skip, a->out);
 }
 
-static sl_val residual(struct sl_layers *l, const struct block *b, sl_val x)
+/* All of a block, with what passes it by. */
+static sl_val residual(struct sl_layers *l, const struct block *b, sl_val x, sl_val skip)
 {
 	const struct plan *p = b->plan;
 	int64_t channels = b->in;
@@ -55,9 +56,8 @@ static sl_val residual(struct sl_layers *l, const struct block *b, sl_val x)
 			.fan_out = true};
 		snprintf(conv, sizeof(conv), "%s.conv%d", b->name, i + 1);
 		snprintf(norm, sizeof(norm), "%s.bn%d", b->name, i + 1);
-		x = conv_norm(l, (const char *const[]){conv, norm}, x, &a);
-		if (i + 1 < p->convs)
-			x = sl_relu(l->g, x);
+		x = conv_norm(l, (const char *const[]){conv, norm}, x,
+			i + 1 < p->convs ? SL_VAL_NONE : skip, &a);
 		channels = a.out;
 	}
 	return x;
@@ -69,30 +69,31 @@ static sl_val block(struct sl_layers *l, const struct block *b, sl_val x)
 	sl_val skip = x;
 
 	sl_graph_scope(l->g, b->name);
-	sl_val y = residual(l, b, x);
 	snprintf(conv, sizeof(conv), "%s.downsample.0", b->name);
 	snprintf(norm, sizeof(norm), "%s.downsample.1", b->name);
-	if (b->stride != 1 || b->in != b->out)
-		skip = conv_norm(l, (const char *const[]){conv, norm}, x,
+	if (b->stride != 1 || b->in != b->out) {
+		skip = sl_layer_conv(l, conv, x,
 			&(struct sl_layer_conv){.in = b->in,
 				.out = b->out,
 				.kernel = 1,
 				.stride = b->stride,
 				.fan_out = true});
-	return sl_relu(l->g, sl_add(l->g, y, skip));
+		skip = sl_layer_batch_norm(l, norm, skip, b->out);
+	}
+	return residual(l, b, x, skip);
 }
 
 static sl_val stem(struct sl_layers *l, const struct sl_model_config *c, sl_val x)
 {
 	sl_graph_scope(l->g, "stem");
-	x = conv_norm(l, (const char *const[]){"conv1", "bn1"}, x,
+	x = conv_norm(l, (const char *const[]){"conv1", "bn1"}, x, SL_VAL_NONE,
 		&(struct sl_layer_conv){.in = c->input[0],
 			.out = FIRST_CHANNELS,
 			.kernel = 7,
 			.stride = 2,
 			.pad = 3,
 			.fan_out = true});
-	return sl_layer_max_pool(l, sl_relu(l->g, x), 3, 2, 1);
+	return sl_layer_max_pool(l, x, 3, 2, 1);
 }
 
 static sl_val build(struct sl_layers *l, const struct sl_model_config *c, sl_val x)

@@ -36,7 +36,7 @@ static sl_val double_conv(
 			&(struct sl_layer_conv){
 				.in = i ? out : in, .out = out, .kernel = 3, .pad = 1});
 		snprintf(name, sizeof(name), "%s.double_conv.%d", block, 3 * i + 1);
-		x = sl_relu(l->g, sl_layer_batch_norm(l, name, x, out));
+		x = sl_layer_batch_norm_relu(l, name, x, SL_VAL_NONE, out);
 	}
 	return x;
 }
