@@ -2,14 +2,15 @@
 /*
  * Element-wise kernels of two inputs with any broadcasting: after collapsing, the
  * innermost axis of each input is either dense or repeated, which gives three loops an
- * operator. f32; 12 bytes an element without broadcasting. The first input may be the
- * output when it has its size.
+ * operator. f32, 12 bytes an element without broadcasting, or bf16. The first input may
+ * be the output when it has its size.
  */
 #include "kernel/cpu/cpu.h"
 
 #include <math.h>
 
 #include "kernel/cpu/collapse.h"
+#include "kernel/cpu/low.h"
 
 typedef void (*row_fn)(const float *a, const float *b, float *y, int64_t n);
 
@@ -23,22 +24,45 @@ struct job {
 	row_fn row;
 };
 
+/* n elements of bf16 from y's element `to` on. */
+static void low_row(const struct sl_call *c, const struct job *job, const int64_t at[2],
+	int64_t to, int64_t n)
+{
+	const uint16_t *x[2] = {
+		(const uint16_t *)c->in[0] + at[0], (const uint16_t *)c->in[1] + at[1]};
+	uint16_t *y = (uint16_t *)c->out[0] + to;
+	float buf[3][SL_LOW_BLOCK];
+
+	for (int64_t m, i = 0; i < n; i += m) {
+		m = sl_low_block(i, n);
+		for (int k = 0; k < 2; k++) {
+			int64_t step = job->walk.stride[k][0];
+			sl_low_widen(x[k] + i * step, buf[k], step ? m : 1);
+		}
+		job->row(buf[0], buf[1], buf[2], m);
+		sl_low_narrow(buf[2], y + i, m);
+	}
+}
+
 static void job_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct job *job = arg;
 	const struct sl_collapsed *w = &job->walk;
-	const float *a = c->in[0];
-	const float *b = c->in[1];
-	float *y = c->out[0];
 
 	for (int64_t i = begin; i < end;) {
 		int64_t skip = i % w->dim[0];
 		int64_t n = w->dim[0] - skip < end - i ? w->dim[0] - skip : end - i;
 		int64_t at[2];
 		sl_collapsed_at(w, i / w->dim[0], at);
-		job->row(a + at[0] + skip * w->stride[0][0],
-			b + at[1] + skip * w->stride[1][0], y + i, n);
+		at[0] += skip * w->stride[0][0];
+		at[1] += skip * w->stride[1][0];
+		if (c->node->out[0].dtype == SL_F32)
+			job->row((const float *)c->in[0] + at[0],
+				(const float *)c->in[1] + at[1], (float *)c->out[0] + i,
+				n);
+		else
+			low_row(c, job, at, i, n);
 		i += n;
 	}
 }
@@ -46,7 +70,7 @@ static void job_range(
 /* Channels last only without broadcasting, where layouts do not show. */
 static bool accepts(const struct sl_node_info *n)
 {
-	return sl_cpu_is_f32(n) &&
+	return sl_cpu_is_f32_or_low(n) &&
 	       (!n->nhwc || (sl_shape_equal(&n->in[0].shape, &n->out[0].shape) &&
 				    sl_shape_equal(&n->in[1].shape, &n->out[0].shape)));
 }

@@ -46,19 +46,24 @@ bool sl_cpu_is_f32_but(const struct sl_node_info *n, int i)
 	return true;
 }
 
-bool sl_cpu_is_f32_or_low(const struct sl_node_info *n)
+bool sl_cpu_is_f32_or_mixed(
+	const struct sl_node_info *n, uint32_t low_in, uint32_t low_out)
 {
-	enum sl_dtype t = n->n_out ? n->out[0].dtype : SL_F32;
-
-	if (t != SL_BF16)
-		return sl_cpu_is_f32(n);
+	if (sl_cpu_is_f32(n))
+		return true;
 	for (int k = 0; k < n->n_in; k++)
-		if (sl_node_has(n, k) && n->in[k].dtype != t)
+		if (sl_node_has(n, k) &&
+			n->in[k].dtype != (low_in >> k & 1 ? SL_BF16 : SL_F32))
 			return false;
 	for (int k = 0; k < n->n_out; k++)
-		if (n->out[k].dtype != t)
+		if (n->out[k].dtype != (low_out >> k & 1 ? SL_BF16 : SL_F32))
 			return false;
 	return true;
+}
+
+bool sl_cpu_is_f32_or_low(const struct sl_node_info *n)
+{
+	return sl_cpu_is_f32_or_mixed(n, UINT32_MAX, UINT32_MAX);
 }
 
 bool sl_cpu_is_f32(const struct sl_node_info *n)

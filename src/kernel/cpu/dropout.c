@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dropout: the reference's mask, 128 elements at a time. f32, in place; about 40 integer
- * operations an element against 8 bytes.
+ * Dropout: the reference's mask, 128 elements at a time. f32 or bf16, in place; about 40
+ * integer operations an element against 8 bytes.
  */
 #include "kernel/cpu/cpu.h"
 
+#include "kernel/cpu/low.h"
 #include "kernel/cpu/philox.h"
 #include "sluice/attrs.h"
 
@@ -31,8 +32,8 @@ static void dropout_range(
 {
 	const struct job *job = arg;
 	uint32_t word[SL_PHILOX_WORDS];
-	const float *x = c->in[0];
-	float *y = c->out[0];
+	enum sl_dtype t = c->node->out[0].dtype;
+	float buf[2][SL_PHILOX_WORDS];
 
 	for (int64_t i = begin; i < end;) {
 		uint64_t element = job->base + (uint64_t)i;
@@ -40,7 +41,9 @@ static void dropout_range(
 		int64_t n = SL_PHILOX_WORDS - skip < end - i ? SL_PHILOX_WORDS - skip
 							     : end - i;
 		sl_cpu_philox(&job->key, element / 4, word);
-		keep_some(x + i, y + i, n, word + skip, job);
+		keep_some(sl_low_load(c->in[0], t, i, n, buf[0]),
+			sl_low_room(c->out[0], t, i, buf[1]), n, word + skip, job);
+		sl_low_store(c->out[0], t, i, n, buf[1]);
 		i += n;
 	}
 }
@@ -65,6 +68,6 @@ const struct sl_kernel sl_kernel_vec_dropout = {
 	.name = "vec_dropout",
 	.op = "dropout",
 	.rank = 10,
-	.accepts = sl_cpu_is_f32,
+	.accepts = sl_cpu_is_f32_or_low,
 	.run = dropout_run,
 };

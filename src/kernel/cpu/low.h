@@ -12,8 +12,8 @@
  * them on any machine.
  */
 
-/* Elements of a buffer: 2 KiB, so that three of them leave room for the rest. */
-#define SL_LOW_BLOCK 512
+/* Elements of a buffer, as many as sums add up in f32; three take 12 KiB. */
+#define SL_LOW_BLOCK 1024
 
 static inline void sl_low_widen(const uint16_t *x, float *y, int64_t n)
 {
@@ -53,7 +53,16 @@ static inline void sl_low_store(
 		sl_low_narrow(buf, (uint16_t *)data + at, n);
 }
 
+static inline int64_t sl_low_block(int64_t at, int64_t end)
+{
+	return end - at < SL_LOW_BLOCK ? end - at : SL_LOW_BLOCK;
+}
+
 /* All inputs that are present and all outputs are f32, or all are bf16. */
 bool sl_cpu_is_f32_or_low(const struct sl_node_info *n);
+/* All inputs and outputs are f32, or those that a bit of low_in or low_out names are bf16
+ * and the others f32. */
+bool sl_cpu_is_f32_or_mixed(
+	const struct sl_node_info *n, uint32_t low_in, uint32_t low_out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions whose axes collapse to rows [R1, K, R2] or to columns [A, R, B] (R reduced,
- * K, A and B kept); what is left goes to the reference. f32, one read of the input.
+ * K, A and B kept); what is left goes to the reference. f32 (the input may be bf16), one
+ * read of the input.
  *
  * Rows are added in double over blocks of 1024. One long row and the rows of one column
  * block are cut into fixed parts whose results lie in the workspace and are joined in
@@ -12,6 +13,7 @@
 #include <math.h>
 
 #include "kernel/cpu/collapse.h"
+#include "kernel/cpu/low.h"
 #include "sluice/attrs.h"
 
 #define PART 65536 /* elements of a part of one long row */
@@ -118,7 +120,7 @@ static bool accepts(const struct sl_node_info *n)
 	/* Results that keep rows or columns of images would be plain, not in order. */
 	if (n->nhwc && (a->axes & 0xc) != 0xc)
 		return false;
-	return sl_cpu_is_f32(n) && find_geometry(n, &g);
+	return sl_cpu_is_f32_or_mixed(n, 1, 0) && find_geometry(n, &g);
 }
 
 static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_env *env,
@@ -138,20 +140,38 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 	return SL_OK;
 }
 
+/* n elements of the input from `at` on. */
+static double fold_row(
+	const struct sl_call *c, const struct fold *fold, int64_t at, int64_t n)
+{
+	enum sl_dtype t = c->node->in[0].dtype;
+	double acc = fold->empty;
+	float buf[SL_LOW_BLOCK];
+
+	if (t == SL_F32)
+		return fold->row((const float *)c->in[0] + at, n);
+	for (int64_t m, i = 0; i < n; i += m) {
+		m = sl_low_block(i, n);
+		acc = fold->join(
+			acc, fold->row(sl_low_load(c->in[0], t, at + i, m, buf), m));
+	}
+	return acc;
+}
+
 /* Results [begin, end), each over R1 rows of R2. */
 static void rows_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct job *job = arg;
 	const struct geometry *g = &job->g;
-	const float *x = c->in[0];
 	float *y = c->out[0];
 
 	for (int64_t k = begin; k < end; k++) {
-		double acc = job->fold->row(x + k * g->inner, g->inner);
+		double acc = fold_row(c, job->fold, k * g->inner, g->inner);
 		for (int64_t r = 1; r < g->outer; r++)
-			acc = job->fold->join(acc,
-				job->fold->row(x + (r * g->n + k) * g->inner, g->inner));
+			acc = job->fold->join(
+				acc, fold_row(c, job->fold, (r * g->n + k) * g->inner,
+					     g->inner));
 		y[k] = (float)(acc * job->scale);
 	}
 }
@@ -162,13 +182,12 @@ static void parts_range(
 {
 	const struct job *job = arg;
 	const struct geometry *g = &job->g;
-	const float *x = c->in[0];
 	double *part = c->workspace;
 
 	for (int64_t p = begin; p < end; p++) {
 		int64_t at = p * g->part;
 		int64_t n = g->inner - at < g->part ? g->inner - at : g->part;
-		part[p] = job->fold->row(x + at, n);
+		part[p] = fold_row(c, job->fold, at, n);
 	}
 }
 
@@ -189,9 +208,18 @@ static void run_rows(const struct sl_call *c, const struct job *job)
 	y[0] = (float)(acc * job->scale);
 }
 
-/* acc[0..n) folded over `rows` rows that lie `stride` apart. */
-static void fold_block(const struct job *job, float *acc, const float *x, int64_t rows)
+/* Columns to be folded: element `at` of data. */
+struct source {
+	const void *data;
+	enum sl_dtype dtype;
+	int64_t at;
+};
+
+/* acc[0..inner) folded over `rows` rows. */
+static void fold_block(
+	const struct job *job, float *acc, const struct source *x, int64_t rows)
 {
+	float buf[TILE];
 	const struct geometry *g = &job->g;
 
 	for (int64_t b = 0; b < g->inner; b += TILE) {
@@ -199,7 +227,10 @@ static void fold_block(const struct job *job, float *acc, const float *x, int64_
 		for (int64_t i = 0; i < n; i++)
 			acc[b + i] = (float)job->fold->empty;
 		for (int64_t r = 0; r < rows; r++)
-			job->fold->columns(acc + b, x + r * g->inner + b, n);
+			job->fold->columns(acc + b,
+				sl_low_load(x->data, x->dtype, x->at + r * g->inner + b,
+					n, buf),
+				n);
 	}
 }
 
@@ -216,11 +247,12 @@ static void columns_range(
 {
 	const struct job *job = arg;
 	const struct geometry *g = &job->g;
-	const float *x = c->in[0];
 	float *y = c->out[0];
 
-	for (int64_t a = begin; a < end; a++)
-		fold_block(job, y + a * g->inner, x + a * g->n * g->inner, g->n);
+	for (int64_t a = begin; a < end; a++) {
+		struct source x = {c->in[0], c->node->in[0].dtype, a * g->n * g->inner};
+		fold_block(job, y + a * g->inner, &x, g->n);
+	}
 	scale_row(y + begin * g->inner, (end - begin) * g->inner, (float)job->scale);
 }
 
@@ -230,13 +262,13 @@ static void column_parts_range(
 {
 	const struct job *job = arg;
 	const struct geometry *g = &job->g;
-	const float *x = c->in[0];
 	float *part = c->workspace;
 
 	for (int64_t p = begin; p < end; p++) {
 		int64_t at = p * g->part;
 		int64_t rows = g->n - at < g->part ? g->n - at : g->part;
-		fold_block(job, part + p * g->inner, x + at * g->inner, rows);
+		struct source x = {c->in[0], c->node->in[0].dtype, at * g->inner};
+		fold_block(job, part + p * g->inner, &x, rows);
 	}
 }
 
@@ -254,7 +286,8 @@ static void run_columns(const struct sl_call *c, const struct job *job)
 	sl_cpu_for(
 		c, job, g->parts, sl_cpu_grain(g->part * g->inner), column_parts_range);
 	join.g.n = g->parts;
-	fold_block(&join, y, c->workspace, g->parts);
+	struct source x = {c->workspace, SL_F32, 0};
+	fold_block(&join, y, &x, g->parts);
 	scale_row(y, g->inner, (float)job->scale);
 }
 
