@@ -50,6 +50,9 @@ const struct sl_kernel *sl_kernel_at(
 
 /* The kernel that runs any operator's reference (rank 0). */
 extern const struct sl_kernel sl_kernel_ref;
+/* The kernel that runs nodes with bf16 operands by the kernel of the same node in f32
+ * (rank 1): taken where the table has none. */
+extern const struct sl_kernel sl_kernel_widened;
 
 /* Width of running for libraries that keep threads of their own (oneDNN); called at step
  * start. */

@@ -2,8 +2,8 @@
 /*
  * Which kernel runs a node: of the rows that name its operator and accept it, the one of
  * highest rank; among equals the name that sorts first, so that the order of the table
- * carries no meaning. Nothing but the node decides: neither budget nor threads nor
- * addresses.
+ * carries no meaning. Where there is none, bf16 goes through f32 (widened.c). Nothing but
+ * the node decides: neither budget nor threads nor addresses.
  */
 #include "kernel/kernel.h"
 
@@ -33,5 +33,7 @@ const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n)
 		if (strcmp(k->op, n->op->name) == 0 && is_better(k, best) &&
 			sl_kernel_accepts(k, n))
 			best = k;
+	if (best == &sl_kernel_ref && sl_kernel_widened.accepts(n))
+		return &sl_kernel_widened;
 	return best;
 }

@@ -7,8 +7,8 @@
  * 1. Padding is zeros; the four sides are independent.
  * 2. Output channel o reads the input channels of group o / (O / groups); groups = C is
  * depthwise.
- * 3. x of bf16 makes it a convolution of bf16: w and bias are f32, w is rounded to bf16
- * element by element, products add up in f32, y is bf16.
+ * 3. x of bf16 makes it a convolution of bf16: w and bias are f32, w may be rounded to
+ * bf16 element by element, products add up in f32, y is bf16.
  * 4. A kernel larger than the padded input is refused.
  */
 #include "op/conv_util.h"
@@ -191,8 +191,7 @@ static double plane(const struct sl_call *c, const struct sl_conv_geom *p,
 		int64_t ih = at[0] + k / p->kw * p->attr.dilation[0];
 		int64_t iw = at[1] + k % p->kw * p->attr.dilation[1];
 		if (ih >= 0 && ih < p->h && iw >= 0 && iw < p->w)
-			sum += sl_in(c, 0, x0 + ih * p->w + iw) *
-			       sl_conv_weight(c, w0 + k);
+			sum += sl_in(c, 0, x0 + ih * p->w + iw) * sl_in(c, 1, w0 + k);
 	}
 	return sum;
 }

@@ -132,8 +132,7 @@ static double back(const struct sl_call *c, const struct sl_conv_geom *p,
 		int64_t oh = reader(p, 0, at[0], k / p->kw);
 		int64_t ow = reader(p, 1, at[1], k % p->kw);
 		if (oh >= 0 && ow >= 0)
-			sum += sl_in(c, 0, y0 + oh * p->ow + ow) *
-			       sl_conv_weight(c, w0 + k);
+			sum += sl_in(c, 0, y0 + oh * p->ow + ow) * sl_in(c, 1, w0 + k);
 	}
 	return sum;
 }

@@ -23,12 +23,6 @@ struct sl_conv_geom {
 	int64_t og; /* output channels a group */
 };
 
-/* Element i of w in input 1: rounded to bf16 where input 0 is. */
-static inline double sl_conv_weight(const struct sl_call *c, int64_t i)
-{
-	return c->node->in[0].dtype == SL_BF16 ? sl_in_low(c, 1, i) : sl_in(c, 1, i);
-}
-
 /* Zero means the default 1. */
 struct sl_conv_attr sl_conv_normal(const struct sl_conv_attr *attr);
 SL_NODISCARD sl_status sl_conv_check_attr(const struct sl_conv_attr *a);

@@ -221,8 +221,6 @@ static void cost(const struct sl_node_info *n, struct sl_cost *out)
 /* One matrix, at element a0 of a and b0 of b, into y0 of y. */
 static void one(const struct sl_call *c, int64_t a0, int64_t b0, int64_t y0)
 {
-	double (*in)(const struct sl_call *, int, int64_t) =
-		is_low(c->node) ? sl_in_low : sl_in;
 	struct mat mat = mat_of(c->node);
 
 	for (int64_t i = 0; i < mat.m * mat.n; i++) {
@@ -230,7 +228,8 @@ static void one(const struct sl_call *c, int64_t a0, int64_t b0, int64_t y0)
 		int64_t b = b0 + i % mat.n * mat.b_col;
 		double sum = c->in[2] ? sl_in(c, 2, i % mat.n) : 0;
 		for (int64_t k = 0; k < mat.k; k++)
-			sum += in(c, 0, a + k * mat.a_col) * in(c, 1, b + k * mat.b_row);
+			sum += sl_in(c, 0, a + k * mat.a_col) *
+			       sl_in(c, 1, b + k * mat.b_row);
 		sl_put(c, 0, y0 + i, sum);
 	}
 }

@@ -21,13 +21,6 @@ double sl_get(const void *data, enum sl_dtype t, int64_t i)
 	return (double)sl_get_i64(data, t, i);
 }
 
-double sl_in_low(const struct sl_call *c, int k, int64_t i)
-{
-	double v = sl_in(c, k, i);
-
-	return (double)sl_bf16_to_f32(sl_bf16_from_f32((float)v));
-}
-
 void sl_set(void *data, enum sl_dtype t, int64_t i, double v)
 {
 	if (t == SL_F32)

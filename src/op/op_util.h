@@ -25,8 +25,6 @@ static inline double sl_in(const struct sl_call *c, int k, int64_t i)
 {
 	return sl_get(c->in[k], c->node->in[k].dtype, i);
 }
-/* The same as an operand of a product of bf16: f32 is rounded first. */
-double sl_in_low(const struct sl_call *c, int k, int64_t i);
 static inline void sl_put(const struct sl_call *c, int k, int64_t i, double v)
 {
 	sl_set(c->out[k], c->node->out[k].dtype, i, v);

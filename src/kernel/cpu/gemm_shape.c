@@ -9,8 +9,6 @@ bool sl_gemm_fits(const struct sl_node_info *n)
 	const struct sl_matmul_attr *attr = n->attr;
 	const struct sl_shape *a = &n->in[0].shape;
 
-	if (attr->low)
-		return false;
 	for (int i = 0; i < n->n_in; i++) {
 		if (!sl_node_has(n, i))
 			continue;
