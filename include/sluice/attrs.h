@@ -60,9 +60,9 @@ struct sl_pad_attr {
 };
 
 /*
- * low: a product of bf16, which it also is if a or b is bf16: whichever of them is f32 may
- * be rounded to bf16 element by element (kernels on bf16 units do), products add up in
- * f32, a bias is f32. Its result is bf16, or f32 with wide.
+ * low: a product of bf16, which it also is if a or b is bf16: whichever of them is f32
+ * may be rounded to bf16 element by element (kernels on bf16 units do), products add up
+ * in f32, a bias is f32. Its result is bf16, or f32 with wide.
  */
 struct sl_matmul_attr {
 	bool trans_a, trans_b;

@@ -336,8 +336,7 @@ static void the_best_kernel_is_chosen_and_the_reference_is_never_missing(void **
 			continue;
 		sl_assert_ok(sl_node_run_init(&r, &cases.items[i]));
 		const struct sl_kernel *best = sl_kernel_select(&r.info);
-		assert_true(
-			best == &sl_kernel_ref || strcmp(best->op, r.info.op->name) == 0);
+		assert_true(best->op[0] == 0 || strcmp(best->op, r.info.op->name) == 0);
 		for (size_t n = 0; (k = sl_kernel_at(n)) != NULL; n++)
 			if (strcmp(k->op, r.info.op->name) == 0 &&
 				sl_kernel_accepts(k, &r.info))
