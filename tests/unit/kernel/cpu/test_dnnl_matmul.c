@@ -42,7 +42,8 @@ static double tolerance(int64_t depth)
 static void check_all_forms(const struct sl_kernel *kernel, const int64_t mnk[3])
 {
 	for (int form = 0; form < 8; form++) {
-		const struct sl_matmul_attr attr = {form & 1, form & 2};
+		const struct sl_matmul_attr attr = {
+			.trans_a = form & 1, .trans_b = form & 2};
 		struct sl_case k;
 		make(&k, mnk, &attr, form & 4);
 		sl_case_run(&k, kernel, 2, 2);
@@ -106,7 +107,7 @@ static void swap_last(struct sl_shape *s)
 static void check_batched(const struct sl_kernel *kernel)
 {
 	for (size_t i = 0; i < SL_COUNT(batched) * 8; i++) {
-		const struct sl_matmul_attr attr = {i & 1, i & 2};
+		const struct sl_matmul_attr attr = {.trans_a = i & 1, .trans_b = i & 2};
 		struct sl_shape in[] = {batched[i / 8][0], batched[i / 8][1],
 			(i & 4) ? SL_SHAPE(7) : (struct sl_shape){.rank = SL_CASE_NONE}};
 		struct sl_case k;
@@ -138,7 +139,7 @@ static void bits_do_not_depend_on_the_width(void **state)
 	(void)state;
 	need_library();
 	for (size_t i = 0; i < SL_COUNT(sizes) * 4; i++) {
-		const struct sl_matmul_attr attr = {i & 1, i & 2};
+		const struct sl_matmul_attr attr = {.trans_a = i & 1, .trans_b = i & 2};
 		struct sl_case k;
 		make(&k, sizes[i / 4], &attr, false);
 		sl_case_same_bits(&k, &sl_kernel_dnnl_matmul, 2);
@@ -161,7 +162,7 @@ static void long_sums_of_batches_are_right(void **state)
 		{{3, {2, 2087, 8}}, {2, {4, 2087}}, {1, {4}}},
 		{{3, {3, 5991, 8}}, {3, {3, 5, 5991}}, {1, {5}}},
 	};
-	const struct sl_matmul_attr attr = {true, true};
+	const struct sl_matmul_attr attr = {.trans_a = true, .trans_b = true};
 
 	(void)state;
 	need_library();

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packing of operands into panels. Three forms: k contiguous (blocks of 16 x 16 are
+ * transposed in registers), lanes contiguous (rows are copied), and any other element by
+ * element.
+ */
+#include "kernel/cpu/gemm_panel.h"
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+
+#define LANES 16
+
+static int64_t place(const struct sl_axis *x, int64_t i)
+{
+	return i / x->span * x->jump + i % x->span * x->step;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static __mmask16 mask_of(int64_t n)
+{
+	return n >= LANES ? (__mmask16)0xffff
+			  : (__mmask16)((1U << (n > 0 ? (int)n : 0)) - 1);
+}
+
+/* 16 rows of 16 become 16 columns: pairs, fours, then quarters of registers. */
+static inline __attribute__((always_inline)) void transpose(__m512 r[LANES])
+{
+	__m512 t[LANES];
+
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i += 2) {
+		t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+		t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < LANES; i += 4) {
+		r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+		r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+		r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+		r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+		t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+		t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+		t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+		r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+		r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+		r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
+	}
+}
+
+/* 16 lanes at most, k contiguous over `depth`, into columns `width` apart. */
+static void pack_block(
+	const float *const *lane, int64_t lanes, int64_t depth, int width, float *to)
+{
+	__mmask16 store = mask_of(width);
+
+	for (int64_t k = 0; k < depth; k += LANES) {
+		__mmask16 load = mask_of(depth - k);
+		__m512 r[LANES];
+#pragma GCC unroll 16
+		for (int i = 0; i < LANES; i++)
+			r[i] = i < lanes ? _mm512_maskz_loadu_ps(load, lane[i] + k)
+					 : _mm512_setzero_ps();
+		transpose(r);
+		if (depth - k >= LANES) {
+#pragma GCC unroll 16
+			for (int i = 0; i < LANES; i++)
+				_mm512_mask_storeu_ps(to + (k + i) * width, store, r[i]);
+			continue;
+		}
+		for (int i = 0; i < depth - k; i++)
+			_mm512_mask_storeu_ps(to + (k + i) * width, store, r[i]);
+	}
+}
+
+/* One panel whose k is contiguous in runs. */
+static void pack_along(const struct sl_panel_source *s, int width,
+	const struct sl_panel_box *box, float *to)
+{
+	int64_t end = box->k + box->depth;
+
+	for (int64_t k = box->k; k < end;) {
+		int64_t run = least(end - k, s->k.span - k % s->k.span);
+		const float *from = s->data + place(&s->k, k);
+		for (int part = 0; part < width; part += LANES) {
+			const float *lane[LANES];
+			for (int i = 0; i < LANES; i++)
+				lane[i] = from +
+					  (part + i < box->lanes
+							  ? place(&s->lane,
+								    box->lane + part + i)
+							  : 0);
+			pack_block(lane, box->lanes - part, run, width,
+				to + (k - box->k) * width + part);
+		}
+		k += run;
+	}
+}
+
+/* One row of k of panels whose lanes are contiguous. */
+static void pack_row(
+	const float *from, int width, int64_t lanes, int64_t panel, float *to)
+{
+	__mmask16 store = mask_of(width);
+
+	for (; lanes > 0; lanes -= width, from += width, to += panel)
+		for (int part = 0; part < width; part += LANES)
+			_mm512_mask_storeu_ps(to + part, store,
+				_mm512_maskz_loadu_ps(
+					mask_of(least(width, lanes) - part) & store,
+					from + part));
+}
+
+/* One panel, element by element. */
+static void pack_any(const struct sl_panel_source *s, int width,
+	const struct sl_panel_box *box, float *to)
+{
+	int64_t at[SL_TILE_COLS];
+
+	for (int i = 0; i < box->lanes; i++)
+		at[i] = place(&s->lane, box->lane + i);
+	for (int64_t k = 0; k < box->depth; k++, to += width) {
+		const float *from = s->data + place(&s->k, box->k + k);
+		int i = 0;
+		for (; i < box->lanes; i++)
+			to[i] = from[at[i]];
+		for (; i < width; i++)
+			to[i] = 0;
+	}
+}
+
+static bool is_one_run(const struct sl_axis *x, int64_t i, int64_t n)
+{
+	return x->step == 1 && i / x->span == (i + n - 1) / x->span;
+}
+
+void sl_panel_pack(const struct sl_panel_source *s, int width,
+	const struct sl_panel_box *box, float *to)
+{
+	if (is_one_run(&s->lane, box->lane, box->lanes)) {
+		const float *from = s->data + place(&s->lane, box->lane);
+		for (int64_t k = 0; k < box->depth; k++)
+			pack_row(from + place(&s->k, box->k + k), width, box->lanes,
+				width * box->depth, to + k * width);
+		return;
+	}
+	for (int64_t i = 0; i < box->lanes; i += width, to += width * box->depth) {
+		struct sl_panel_box one = *box;
+		one.lane += i;
+		one.lanes = least(box->lanes - i, width);
+		if (s->k.step == 1)
+			pack_along(s, width, &one, to);
+		else if (is_one_run(&s->lane, one.lane, one.lanes))
+			sl_panel_pack(s, width, &one, to);
+		else
+			pack_any(s, width, &one, to);
+	}
+}
+
+#else
+
+void sl_panel_pack(const struct sl_panel_source *s, int width,
+	const struct sl_panel_box *box, float *to)
+{
+	(void)s;
+	(void)width;
+	(void)box;
+	(void)to;
+}
+
+#endif
