@@ -26,6 +26,7 @@ struct forward {
 	float top[SL_ATT_ROWS];
 	double sum[SL_ATT_ROWS];
 	float kt[SL_ATT_DEPTH * SL_ATT_KEYS];
+	float v[SL_ATT_DEPTH * SL_ATT_KEYS];
 	float s[SL_ATT_ROWS * SL_ATT_KEYS];
 };
 
@@ -39,24 +40,23 @@ static void scale_row(float *y, int64_t n, float scale)
 /* Scores of row r to probabilities times e^-top; what was summed before is corrected. */
 static void forward_row(struct forward *f, int64_t r, int64_t first, int64_t n)
 {
-	int64_t seen = sl_att_seen(&f->h, f->row + r, first, n);
+	const struct sl_att_keys k = {first, n, sl_att_seen(&f->h, f->row + r, first, n)};
 	float *s = f->s + r * SL_ATT_KEYS;
+	int64_t width = sl_att_padded(n);
 
-	for (int64_t j = seen; j < n; j++)
-		s[j] = 0;
-	sl_att_scale(&f->h, f->row + r, first, seen, s);
-	float top = sl_cpu_max(s, seen);
+	sl_att_scale(&f->h, f->row + r, &k, s);
+	float top = sl_cpu_max(s, width);
 	top = top > f->top[r] || top != top ? top : f->top[r];
 	if (top == -INFINITY) { /* nothing seen yet: e^(-inf + inf) would be NaN */
 		memset(s, 0, (size_t)n * sizeof(float));
 		return;
 	}
 	float old = sl_expf(f->top[r] - top);
-	f->sum[r] = f->sum[r] * (double)old + sl_cpu_exp_sum(s, s, seen, top);
+	f->sum[r] = f->sum[r] * (double)old + sl_cpu_exp_sum(s, s, width, top);
 	f->top[r] = top;
-	if (old != 1)
+	if (first > 0 && old != 1)
 		scale_row(f->y + r * f->h.y_row, f->h.d, old);
-	sl_att_drop(&f->h, f->row + r, first, seen, s);
+	sl_att_drop(&f->h, f->row + r, first, k.seen, s);
 }
 
 static void forward_tile(struct forward *f, int64_t first, int64_t n)
@@ -65,7 +65,10 @@ static void forward_tile(struct forward *f, int64_t first, int64_t n)
 
 	const struct sl_att_rows q = {h->q + f->row * h->row, h->row, f->rows};
 
-	sl_att_keys(h, h->k + first * h->row, n, f->kt);
+	const struct sl_att_rows v = {h->v + first * h->row, h->row, n};
+
+	sl_att_turn(h, h->k + first * h->row, n, f->kt);
+	sl_att_copy(&v, h->d, f->v);
 	sl_att_products(&q, h->d, n, f->kt, f->s);
 	for (int64_t r = 0; r < f->rows; r++)
 		forward_row(f, r, first, n);
@@ -75,10 +78,11 @@ static void forward_tile(struct forward *f, int64_t first, int64_t n)
 		.a = f->s,
 		.a_row = SL_ATT_KEYS,
 		.a_col = 1,
-		.b = h->v + first * h->row,
-		.b_row = h->row,
+		.b = f->v,
+		.b_row = h->d,
 		.c = f->y,
-		.c_row = h->y_row};
+		.c_row = h->y_row,
+		.fresh = first == 0};
 	sl_tile_mul(&t);
 }
 
@@ -93,7 +97,8 @@ static void forward_block(struct forward *f, float *lse)
 	const struct sl_att_head *h = &f->h;
 	int64_t end = sl_att_seen(h, f->row + f->rows - 1, 0, h->s);
 
-	clear_rows(f->y, h->y_row, f->rows, h->d);
+	if (end <= 0)
+		clear_rows(f->y, h->y_row, f->rows, h->d);
 	for (int64_t r = 0; r < f->rows; r++) {
 		f->top[r] = -INFINITY;
 		f->sum[r] = 0;
@@ -144,12 +149,18 @@ static sl_status forward_run(const struct sl_call *c)
 	return SL_OK;
 }
 
+/* Rows lie side by side here whatever the layout; a tile's sums too, until it is done. */
 struct backward {
 	struct sl_att_head h;
 	const float *y, *lse, *dy; /* of this head */
 	float *dq, *dk, *dv;
 	float kt[SL_ATT_DEPTH * SL_ATT_KEYS];
 	float vt[SL_ATT_DEPTH * SL_ATT_KEYS];
+	float k[SL_ATT_DEPTH * SL_ATT_KEYS];
+	float own_dk[SL_ATT_DEPTH * SL_ATT_KEYS];
+	float own_dv[SL_ATT_DEPTH * SL_ATT_KEYS];
+	float q[SL_ATT_DEPTH * SL_ATT_ROWS];
+	float own_dy[SL_ATT_DEPTH * SL_ATT_ROWS];
 	float p[SL_ATT_ROWS * SL_ATT_KEYS]; /* then probabilities after dropout */
 	float ds[SL_ATT_ROWS * SL_ATT_KEYS]; /* first dy v */
 };
@@ -163,64 +174,94 @@ static void backward_row(
 {
 	const struct sl_att_head *h = &b->h;
 	float lse = b->lse[row];
-	float dot =
-		(float)sl_cpu_dot(b->dy + row * h->y_row, b->y + row * h->y_row, h->d);
-	int64_t seen = lse == -INFINITY ? 0 : sl_att_seen(h, row, first, n);
+	float dot = (float)sl_cpu_dot(b->own_dy + r * h->d, b->y + row * h->y_row, h->d);
+	const struct sl_att_keys k = {
+		first, n, lse == -INFINITY ? 0 : sl_att_seen(h, row, first, n)};
 	float *p = b->p + r * SL_ATT_KEYS;
 	float *ds = b->ds + r * SL_ATT_KEYS;
 	float kept[SL_ATT_KEYS];
 	float scale = h->scale;
+	int64_t width = sl_att_padded(n);
 
-	for (int64_t j = 0; j < seen; j++)
+	for (int64_t j = 0; j < width; j++)
 		kept[j] = 1;
-	sl_att_drop(h, row, first, seen, kept);
-	sl_att_scale(h, row, first, seen, p);
+	sl_att_drop(h, row, first, k.seen, kept);
+	sl_att_scale(h, row, &k, p);
 #pragma omp simd
-	for (int64_t j = 0; j < seen; j++) {
+	for (int64_t j = 0; j < width; j++) {
 		float e = sl_expf(p[j] - lse);
 		ds[j] = e * (ds[j] * kept[j] - dot) * scale;
 		p[j] = e * kept[j];
 	}
-	for (int64_t j = seen; j < n; j++) {
+	for (int64_t j = k.seen; j < n; j++) {
 		p[j] = 0;
 		ds[j] = 0;
 	}
 }
 
-/* to [m, D] += part of a tile, or its transpose, times from [k, D]; to lies as q, k and v
- * do. */
-static void add_product(const struct backward *b, const float *tile, bool transposed,
-	const struct sl_att_rows *from, int64_t m, float *to)
+/* to [m, D] = or += part of a tile, or its transpose, times from [k, D]. */
+static void add_product(
+	const struct backward *b, bool transposed, struct sl_tile t, const float *tile)
 {
-	struct sl_tile t = {.m = m,
-		.n = b->h.d,
-		.k = from->n,
-		.a = tile,
-		.a_row = transposed ? 1 : SL_ATT_KEYS,
-		.a_col = transposed ? SL_ATT_KEYS : 1,
-		.b = from->at,
-		.b_row = from->step,
-		.c = to,
-		.c_row = b->h.row};
-
+	t.n = b->h.d;
+	t.a = tile;
+	t.a_row = transposed ? 1 : SL_ATT_KEYS;
+	t.a_col = transposed ? SL_ATT_KEYS : 1;
+	t.b_row = b->h.d;
 	sl_tile_mul(&t);
 }
 
-static void backward_tile(struct backward *b, int64_t row, int64_t first, int64_t n)
+/* Queries [row, row + rows) with the first n keys of the tile at `first`. */
+static void backward_tile(
+	struct backward *b, int64_t row, int64_t rows, int64_t first, int64_t n)
 {
 	const struct sl_att_head *h = &b->h;
-	int64_t rows = h->t - row < SL_ATT_ROWS ? h->t - row : SL_ATT_ROWS;
-	const struct sl_att_rows q = {h->q + row * h->row, h->row, rows};
-	const struct sl_att_rows dy = {b->dy + row * h->y_row, h->y_row, rows};
-	const struct sl_att_rows k = {h->k + first * h->row, h->row, n};
+	int64_t d = h->d;
 
-	sl_att_products(&q, h->d, n, b->kt, b->p);
-	sl_att_products(&dy, h->d, n, b->vt, b->ds);
+	sl_att_copy(&(struct sl_att_rows){h->q + row * h->row, h->row, rows}, d, b->q);
+	sl_att_copy(&(struct sl_att_rows){b->dy + row * h->y_row, h->y_row, rows}, d,
+		b->own_dy);
+	sl_att_products(&(struct sl_att_rows){b->q, d, rows}, d, n, b->kt, b->p);
+	sl_att_products(&(struct sl_att_rows){b->own_dy, d, rows}, d, n, b->vt, b->ds);
 	for (int64_t r = 0; r < rows; r++)
 		backward_row(b, row + r, r, first, n);
-	add_product(b, b->p, true, &dy, n, b->dv + first * h->row);
-	add_product(b, b->ds, true, &q, n, b->dk + first * h->row);
-	add_product(b, b->ds, false, &k, rows, b->dq + row * h->row);
+	struct sl_tile by_key = {.m = n, .k = rows, .b = b->own_dy, .c = b->own_dv};
+	by_key.c_row = d;
+	add_product(b, true, by_key, b->p);
+	by_key.b = b->q;
+	by_key.c = b->own_dk;
+	add_product(b, true, by_key, b->ds);
+	add_product(b, false,
+		(struct sl_tile){.m = rows,
+			.k = n,
+			.b = b->k,
+			.c = b->dq + row * h->row,
+			.c_row = h->row},
+		b->ds);
+}
+
+/* Keys [first, first + n) with all queries. */
+static void backward_keys(struct backward *b, int64_t first, int64_t n)
+{
+	const struct sl_att_head *h = &b->h;
+	size_t bytes = (size_t)(n * h->d) * sizeof(float);
+
+	sl_att_copy(&(struct sl_att_rows){h->k + first * h->row, h->row, n}, h->d, b->k);
+	sl_att_turn(h, h->k + first * h->row, n, b->kt);
+	sl_att_turn(h, h->v + first * h->row, n, b->vt);
+	memset(b->own_dk, 0, bytes);
+	memset(b->own_dv, 0, bytes);
+	for (int64_t row = 0; row < h->t; row += SL_ATT_ROWS) {
+		int64_t rows = h->t - row < SL_ATT_ROWS ? h->t - row : SL_ATT_ROWS;
+		int64_t seen = sl_att_seen(h, row + rows - 1, first, n);
+		if (seen > 0)
+			backward_tile(b, row, rows, first, seen);
+	}
+	for (int64_t j = 0; j < n; j++) {
+		size_t row = (size_t)h->d * sizeof(float);
+		memcpy(b->dk + (first + j) * h->row, b->own_dk + j * h->d, row);
+		memcpy(b->dv + (first + j) * h->row, b->own_dv + j * h->d, row);
+	}
 }
 
 static void backward_head(struct backward *b)
@@ -228,18 +269,9 @@ static void backward_head(struct backward *b)
 	const struct sl_att_head *h = &b->h;
 
 	clear_rows(b->dq, h->row, h->t, h->d);
-	clear_rows(b->dk, h->row, h->s, h->d);
-	clear_rows(b->dv, h->row, h->s, h->d);
 	for (int64_t first = 0; first < h->s; first += SL_ATT_KEYS) {
 		int64_t n = h->s - first < SL_ATT_KEYS ? h->s - first : SL_ATT_KEYS;
-		sl_att_keys(h, h->k + first * h->row, n, b->kt);
-		sl_att_keys(h, h->v + first * h->row, n, b->vt);
-		for (int64_t row = 0; row < h->t; row += SL_ATT_ROWS) {
-			int64_t last =
-				row + SL_ATT_ROWS < h->t ? row + SL_ATT_ROWS : h->t;
-			if (sl_att_seen(h, last - 1, first, n) > 0)
-				backward_tile(b, row, first, n);
-		}
+		backward_keys(b, first, n);
 	}
 }
 

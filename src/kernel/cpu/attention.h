@@ -12,6 +12,12 @@
 #define SL_ATT_KEYS 64 /* keys of a tile */
 #define SL_ATT_DEPTH 256 /* largest D */
 
+/* Whole vectors. */
+static inline int64_t sl_att_padded(int64_t n)
+{
+	return (n + 15) / 16 * 16;
+}
+
 struct sl_att_head {
 	int64_t t, s, d;
 	int64_t head; /* in [B, H] */
@@ -37,20 +43,29 @@ int64_t sl_att_seen(const struct sl_att_head *h, int64_t row, int64_t first, int
 
 /*
  * Products of n rows of depth d with n keys, unscaled, into s; rows of s are SL_ATT_KEYS
- * apart. kt is the keys' tile transposed by sl_att_keys. Columns from n to the next
+ * apart. kt is the keys' tile transposed by sl_att_turn. Columns from n to the next
  * multiple of 16 are 0.
  */
 struct sl_att_rows {
 	const float *at;
 	int64_t step, n;
 };
-void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, float *kt);
+void sl_att_turn(const struct sl_att_head *h, const float *keys, int64_t n, float *kt);
 void sl_att_products(
 	const struct sl_att_rows *of, int64_t d, int64_t n, const float *kt, float *s);
 
-/* Scales row `row` of the scores and adds the mask, for the first n keys from `first`. */
+/* Rows of depth d side by side: those of one matrix may all want the same few sets of a
+ * cache. */
+void sl_att_copy(const struct sl_att_rows *from, int64_t d, float *to);
+
+/* Keys [first, first + n) of a tile, of which a row sees that many from the front. */
+struct sl_att_keys {
+	int64_t first, n, seen;
+};
+/* Scales row `row` of the scores and adds the mask; from `seen` to the next multiple of
+ * 16 after n they become -inf. */
 void sl_att_scale(
-	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s);
+	const struct sl_att_head *h, int64_t row, const struct sl_att_keys *k, float *s);
 /* Multiplies by 0 or 1 / (1 - ratio); nothing without dropout. */
 void sl_att_drop(
 	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s);

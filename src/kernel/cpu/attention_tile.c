@@ -75,15 +75,10 @@ int64_t sl_att_seen(const struct sl_att_head *h, int64_t row, int64_t first, int
 	return seen < 0 ? 0 : seen < n ? seen : n;
 }
 
-static int64_t padded(int64_t n)
+void sl_att_turn(const struct sl_att_head *h, const float *keys, int64_t n, float *kt)
 {
-	return (n + 15) / 16 * 16;
-}
-
-void sl_att_keys(const struct sl_att_head *h, const float *keys, int64_t n, float *kt)
-{
-	for (int64_t d = 0; d < h->d; d++)
-		for (int64_t j = n; j < padded(n); j++)
+	for (int64_t d = 0; d < h->d && n % 16; d++)
+		for (int64_t j = n; j < sl_att_padded(n); j++)
 			kt[d * SL_ATT_KEYS + j] = 0;
 	sl_tile_transpose(keys, h->row, n, h->d, kt, SL_ATT_KEYS);
 }
@@ -92,7 +87,7 @@ void sl_att_products(
 	const struct sl_att_rows *of, int64_t d, int64_t n, const float *kt, float *s)
 {
 	struct sl_tile t = {.m = of->n,
-		.n = padded(n),
+		.n = sl_att_padded(n),
 		.k = d,
 		.a = of->at,
 		.a_row = of->step,
@@ -100,28 +95,37 @@ void sl_att_products(
 		.b = kt,
 		.b_row = SL_ATT_KEYS,
 		.c = s,
-		.c_row = SL_ATT_KEYS};
+		.c_row = SL_ATT_KEYS,
+		.fresh = true};
 
-	memset(s, 0, (size_t)(of->n * SL_ATT_KEYS) * sizeof(float));
 	sl_tile_mul(&t);
 }
 
+void sl_att_copy(const struct sl_att_rows *from, int64_t d, float *to)
+{
+	for (int64_t r = 0; r < from->n; r++)
+		memcpy(to + r * d, from->at + r * from->step, (size_t)d * sizeof(float));
+}
+
+/* Loops run to the end of a vector: what is not seen is e^-inf = 0. */
 void sl_att_scale(
-	const struct sl_att_head *h, int64_t row, int64_t first, int64_t n, float *s)
+	const struct sl_att_head *h, int64_t row, const struct sl_att_keys *k, float *s)
 {
 	float scale = h->scale;
+	int64_t width = sl_att_padded(k->n);
 
-	if (!h->mask) {
 #pragma omp simd
-		for (int64_t j = 0; j < n; j++)
-			s[j] *= scale;
-		return;
+	for (int64_t j = 0; j < width; j++)
+		s[j] *= scale;
+	if (h->mask) {
+		const float *mask = h->mask + row * h->mask_row + k->first * h->mask_col;
+		int64_t step = h->mask_col;
+#pragma omp simd
+		for (int64_t j = 0; j < k->seen; j++)
+			s[j] += mask[j * step];
 	}
-	const float *mask = h->mask + row * h->mask_row + first * h->mask_col;
-	int64_t step = h->mask_col;
-#pragma omp simd
-	for (int64_t j = 0; j < n; j++)
-		s[j] = s[j] * scale + mask[j * step];
+	for (int64_t j = k->seen; j < width; j++)
+		s[j] = -INFINITY;
 }
 
 void sl_att_drop(

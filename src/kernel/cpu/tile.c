@@ -28,8 +28,10 @@ static inline __attribute__((always_inline)) PLAIN void block(
 
 	for (int r = 0; r < rows; r++)
 		for (int v = 0; v < vectors; v++)
-			sum[r][v] = *(
-				const lanes *)(t->c + (i + r) * t->c_row + j + v * LANES);
+			sum[r][v] = t->fresh
+					    ? (lanes){0}
+					    : *(const lanes *)(t->c + (i + r) * t->c_row +
+							       j + v * LANES);
 	for (int64_t k = 0; k < t->k; k++, a += t->a_col, b += t->b_row)
 		for (int r = 0; r < rows; r++)
 			for (int v = 0; v < vectors; v++)
@@ -65,6 +67,8 @@ static void columns_rest(const struct sl_tile *t, int64_t j)
 {
 	for (int64_t i = 0; i < t->m; i++) {
 		float *c = t->c + i * t->c_row;
+		for (int64_t n = j; t->fresh && n < t->n; n++)
+			c[n] = 0;
 		for (int64_t k = 0; k < t->k; k++) {
 			float s = t->a[i * t->a_row + k * t->a_col];
 			const float *b = t->b + k * t->b_row;

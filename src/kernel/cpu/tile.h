@@ -2,12 +2,14 @@
 #ifndef SL_KERNEL_CPU_TILE_H
 #define SL_KERNEL_CPU_TILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
- * c [m, n] += a [m, k] b [k, n] on one thread, for operands that fit the caches. a is
- * read by any strides, so it may be transposed; rows of b and c are contiguous. f32; sums
- * run along k in order. 64 results of 4 rows each live in registers while k runs.
+ * c [m, n] += a [m, k] b [k, n], or = with fresh, on one thread, for operands that fit
+ * the caches. a is read by any strides, so it may be transposed; rows of b and c are
+ * contiguous. f32; sums run along k in order. 64 results of 4 rows each live in registers
+ * while k runs.
  */
 struct sl_tile {
 	int64_t m, n, k;
@@ -17,6 +19,7 @@ struct sl_tile {
 	int64_t b_row;
 	float *c;
 	int64_t c_row;
+	bool fresh; /* c is not read */
 };
 
 void sl_tile_mul(const struct sl_tile *t);

@@ -16,22 +16,32 @@ sl_status sl_heads_finish(struct sl_model_config *c)
 	return SL_OK;
 }
 
-sl_val sl_heads_attend(
-	struct sl_layers *l, const sl_val qkv[3], const struct sl_model_config *c)
+static struct sl_attention_attr attr_of(
+	struct sl_layers *l, const struct sl_model_config *c)
 {
-	static const int perm[SL_MAX_RANK] = {0, 2, 1, 3};
-	struct sl_shape split = SL_SHAPE(0, 0, c->heads, c->width / c->heads);
-	struct sl_attention_attr attr = {0};
-	sl_val own[3];
-	sl_val out[2];
+	struct sl_attention_attr attr = {.heads = c->heads};
 
 	if (l->training && l->dropout > 0) {
 		attr.dropout = l->dropout;
 		attr.stream = ++l->stream;
 	}
-	for (int i = 0; i < 3; i++)
-		own[i] = sl_transpose(l->g, sl_reshape(l->g, qkv[i], &split), perm);
-	sl_attention(l->g, own[0], own[1], own[2], SL_VAL_NONE, &attr, out);
-	return sl_reshape(
-		l->g, sl_transpose(l->g, out[0], perm), &SL_SHAPE(0, 0, c->width));
+	return attr;
+}
+
+sl_val sl_heads_attend(
+	struct sl_layers *l, const sl_val qkv[3], const struct sl_model_config *c)
+{
+	struct sl_attention_attr attr = attr_of(l, c);
+	sl_val out[2];
+
+	return sl_attention(l->g, qkv[0], qkv[1], qkv[2], SL_VAL_NONE, &attr, out);
+}
+
+sl_val sl_heads_attend_packed(
+	struct sl_layers *l, sl_val qkv, const struct sl_model_config *c)
+{
+	struct sl_attention_attr attr = attr_of(l, c);
+	sl_val out[2];
+
+	return sl_attention_packed(l->g, qkv, SL_VAL_NONE, &attr, out);
 }

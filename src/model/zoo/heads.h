@@ -15,4 +15,8 @@ SL_NODISCARD sl_status sl_heads_finish(struct sl_model_config *c);
 sl_val sl_heads_attend(
 	struct sl_layers *l, const sl_val qkv[3], const struct sl_model_config *c);
 
+/* The same of one value [B, T, 3 width] whose rows hold q, k and v behind one another. */
+sl_val sl_heads_attend_packed(
+	struct sl_layers *l, sl_val qkv, const struct sl_model_config *c);
+
 #endif

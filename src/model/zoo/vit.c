@@ -77,14 +77,12 @@ static sl_val attention(
 	int64_t width = c->width;
 	const struct sl_init bound = {
 		.kind = SL_INIT_UNIFORM, .value = 1 / sqrt((double)width)};
-	sl_val qkv[3];
 
 	x = linear(l, block, x,
 		&(struct linear){"self_attention.in_proj_weight",
 			"self_attention.in_proj_bias", width, 3 * width,
 			{uniform(width, 3 * width), zero}});
-	sl_split(l->g, x, 2, 3, qkv);
-	x = sl_heads_attend(l, qkv, c);
+	x = sl_heads_attend_packed(l, x, c);
 	x = linear(l, block, x,
 		&(struct linear){"self_attention.out_proj.weight",
 			"self_attention.out_proj.bias", width, width, {bound, zero}});

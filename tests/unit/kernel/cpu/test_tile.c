@@ -22,8 +22,10 @@ static void fill(struct mats *m)
 	}
 }
 
-static void check(int64_t m, int64_t n, int64_t k, bool transposed)
+static void check(int64_t m, int64_t n, int64_t k, int form)
 {
+	bool transposed = form & 1;
+	bool fresh = form & 2;
 	static struct mats x;
 	struct sl_tile t = {.m = m,
 		.n = n,
@@ -34,9 +36,12 @@ static void check(int64_t m, int64_t n, int64_t k, bool transposed)
 		.b = x.b,
 		.b_row = MOST,
 		.c = x.c,
-		.c_row = MOST};
+		.c_row = MOST,
+		.fresh = fresh};
 
 	fill(&x);
+	for (int64_t i = 0; fresh && i < m * n; i++)
+		x.want[i / n * MOST + i % n] = 0;
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++)
 			for (int64_t p = 0; p < k; p++)
@@ -54,7 +59,7 @@ static void products_are_right_for_odd_sizes_and_leave_the_rest_alone(void **sta
 	for (size_t m = 0; m < SL_COUNT(sizes); m++)
 		for (size_t n = 0; n < SL_COUNT(sizes); n++)
 			for (size_t k = 0; k < SL_COUNT(sizes); k++)
-				check(sizes[m], sizes[n], sizes[k], (m + n + k) % 2);
+				check(sizes[m], sizes[n], sizes[k], (int)(m + n + k) % 4);
 }
 
 static void transposition_swaps_rows_and_columns(void **state)
