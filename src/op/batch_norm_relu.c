@@ -19,7 +19,7 @@ static const struct sl_attr_field fields[] = {SL_ATTR(struct sl_eps_attr, eps, F
 
 static struct sl_type per_channel(const struct sl_type *x)
 {
-	struct sl_type t = {.dtype = x->dtype};
+	struct sl_type t = {.dtype = sl_dtype_wide(x->dtype)};
 
 	t.shape = SL_SHAPE(x->shape.dim[1]);
 	return t;
@@ -36,7 +36,7 @@ static sl_status check(const struct sl_node_info *n, int n_channels)
 	SL_TRY(sl_check_min_rank(n, 0, 2));
 	const struct sl_shape *x = &n->in[0].shape;
 	for (int i = 1; i <= n_channels; i++) {
-		SL_TRY(sl_check_dtype_as(n, i, 0));
+		SL_TRY(sl_check_wide(n, i));
 		SL_TRY(sl_check_shape(n, i, &SL_SHAPE(x->dim[1])));
 	}
 	if (!(attr->eps >= 0) || isinf(attr->eps))
@@ -235,6 +235,8 @@ const struct sl_op sl_op_batch_norm_relu = {
 	.n_out = 3,
 	.nhwc_in = 1,
 	.nhwc_out = 1,
+	.low = SL_LOW_FOLLOWS,
+	.low_in = 1,
 	.infer = infer,
 	.grad = grad,
 	.cost = cost,
@@ -252,6 +254,8 @@ const struct sl_op sl_op_batch_norm_add_relu = {
 	.inplace_in = 1u << 3,
 	.nhwc_in = 1u << 0 | 1u << 3,
 	.nhwc_out = 1,
+	.low = SL_LOW_FOLLOWS,
+	.low_in = 1u << 0 | 1u << 3,
 	.infer = add_infer,
 	.grad = add_grad,
 	.cost = cost,
