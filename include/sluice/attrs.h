@@ -14,6 +14,12 @@ struct sl_conv_attr {
 	int64_t groups;
 };
 
+/* packed: w is as conv_pack leaves it. relu: of the sum with bias and residual. */
+struct sl_conv_last_attr {
+	struct sl_conv_attr conv;
+	bool packed, relu;
+};
+
 /* conv: of the convolution that this one transposes. output_pad: rows at the bottom and
  * columns at the right that its stride would skip; below the larger of stride and
  * dilation. */

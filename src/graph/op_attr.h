@@ -30,7 +30,15 @@ struct sl_axis_attr {
 	int64_t axis;
 };
 
-/* batch_norm, batch_norm_dx, batch_norm_infer, layer_norm */
+/*
+ * Whether conv_pack may bring weights [O, C / groups, KH, KW] of such a convolution into
+ * blocks: [O / 16, C / 16, KH, KW, 16 inputs, 16 outputs], or with one to four inputs [O
+ * / 16, KH, KW, inputs, 16 outputs]. Implemented by src/op/conv_fold.c.
+ */
+#define SL_PACK_BLOCK 16
+bool sl_conv_packs(const struct sl_conv_attr *attr, const struct sl_shape *w);
+
+/* batch_norm, batch_norm_dx, batch_norm_infer, layer_norm, fold_norm */
 struct sl_eps_attr {
 	double eps;
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/pass/pass.h"
 #include "session/optimizer.h"
 #include "sluice/ops.h"
 
@@ -21,19 +22,6 @@ struct trainer {
 int64_t sl_instance_part_begin(const struct sl_instance *x, int64_t part)
 {
 	return part * x->batch / x->parts;
-}
-
-/* The persistent values of another instance, first and in its order. */
-static void declare_persistent(struct sl_graph *g, const struct sl_graph *from)
-{
-	sl_val v;
-
-	for (size_t i = 0; !sl_val_is_none(v = sl_graph_param_at(from, i)); i++)
-		(void)sl_param(g, sl_val_name(from, v), sl_val_type(from, v),
-			from->values[v.index].init);
-	for (size_t i = 0; !sl_val_is_none(v = sl_graph_state_at(from, i)); i++)
-		(void)sl_state(g, sl_val_name(from, v), sl_val_type(from, v),
-			from->values[v.index].init);
 }
 
 static bool is_frozen(const struct sl_session_config *config, const char *name)
@@ -141,7 +129,7 @@ static sl_status begin(const struct sl_instance_request *r, struct sl_instance *
 {
 	SL_TRY(sl_graph_create(&x->graph));
 	if (r->persistent != NULL)
-		declare_persistent(x->graph, r->persistent);
+		sl_pass_declare(x->graph, r->persistent);
 	return sl_graph_status(x->graph);
 }
 
@@ -163,6 +151,20 @@ out:
 	return st;
 }
 
+/* The prologue is kept only where it does something. */
+static sl_status run_passes(struct sl_instance *x)
+{
+	SL_TRY(sl_graph_create(&x->prologue));
+	sl_pass_declare(x->prologue, x->graph);
+	SL_TRY(sl_graph_status(x->prologue));
+	SL_TRY(sl_passes_run(&x->graph, x->prologue));
+	if (sl_graph_node_count(x->prologue) > 0)
+		return SL_OK;
+	sl_graph_destroy(x->prologue);
+	x->prologue = NULL;
+	return SL_OK;
+}
+
 sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instance *out)
 {
 	struct sl_instance x = {.batch = r->batch, .parts = 1};
@@ -171,6 +173,8 @@ sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instan
 
 	SL_TRY_OUT(begin(r, &x));
 	SL_TRY_OUT(sl_graph_bind(x.graph, r->tmpl, &bind));
+	if (r->fixed_weights)
+		SL_TRY_OUT(run_passes(&x));
 	SL_TRY_OUT(sl_program_seal(x.graph, r->seal_threads, &x.program));
 	*out = x;
 	return SL_OK;
@@ -179,11 +183,24 @@ out:
 	return st;
 }
 
+sl_status sl_instance_prologue(
+	struct sl_instance *of, int seal_threads, struct sl_instance *out)
+{
+	struct sl_instance x = {.batch = 1, .parts = 1};
+
+	SL_TRY(sl_program_seal(of->prologue, seal_threads, &x.program));
+	x.graph = of->prologue;
+	of->prologue = NULL;
+	*out = x;
+	return SL_OK;
+}
+
 void sl_instance_finish(struct sl_instance *x)
 {
 	sl_plan_finish(&x->plan);
 	sl_trace_finish(&x->trace);
 	sl_program_destroy(x->program);
 	sl_graph_destroy(x->graph);
+	sl_graph_destroy(x->prologue);
 	*x = (struct sl_instance){0};
 }

@@ -12,6 +12,8 @@
  */
 struct sl_instance {
 	struct sl_graph *graph;
+	struct sl_graph *prologue; /* of an evaluation with fixed weights: changes them in
+				      place for it, once; or NULL */
 	struct sl_program *program;
 	struct sl_trace trace; /* with the session's tiers */
 	struct sl_plan plan;
@@ -31,6 +33,7 @@ struct sl_instance_request {
 					      instance itself does */
 	int64_t batch, seq;
 	int seal_threads;
+	bool fixed_weights; /* they never change: passes may put them in other forms */
 };
 /* Forward, backward and update of one step. */
 SL_NODISCARD sl_status sl_instance_train(
@@ -38,6 +41,9 @@ SL_NODISCARD sl_status sl_instance_train(
 /* Forward only; tmpl was built for evaluation. */
 SL_NODISCARD sl_status sl_instance_eval(
 	const struct sl_instance_request *r, struct sl_instance *out);
+/* What is run once before any of the evaluations: the prologue of one, which moves to out. */
+SL_NODISCARD sl_status sl_instance_prologue(
+	struct sl_instance *of, int seal_threads, struct sl_instance *out);
 void sl_instance_finish(struct sl_instance *x);
 
 #endif

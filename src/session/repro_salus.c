@@ -43,7 +43,8 @@ sl_status sl_salus_measure(
 		.optim = "momentum",
 		.costs = "gpu",
 		.disk_folder = "none",
-		.infer_only = infer};
+		.infer_only = infer,
+		.as_built = true};
 	struct sl_trace trace = SL_TRACE_INIT;
 	struct sl_session *s = NULL;
 	const struct sl_instance *x;

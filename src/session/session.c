@@ -125,6 +125,7 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 		.batch = batch_of(s, id),
 		.seq = s->seq,
 		.seal_threads = s->seal_threads,
+		.fixed_weights = s->config.infer_only && !s->config.as_built,
 	};
 
 	if (sl_instance_is_built(x) || request.batch == 0)
@@ -226,7 +227,10 @@ static sl_status build_others(struct sl_session *s)
 	SL_TRY(sl_session_build(s, SL_EVAL));
 	if (reaches_eval_tail(s))
 		SL_TRY(sl_session_build(s, SL_EVAL_TAIL));
-	return SL_OK;
+	if (s->instances[SL_EVAL].prologue == NULL)
+		return SL_OK;
+	return sl_instance_prologue(&s->instances[SL_EVAL], s->seal_threads,
+		&s->instances[SL_PROLOGUE]);
 }
 
 static sl_status plan_instances(struct sl_session *s)

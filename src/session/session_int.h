@@ -24,6 +24,7 @@ enum sl_instance_id {
 	SL_TRAIN_TAIL, /* last partial batch of an epoch */
 	SL_EVAL,
 	SL_EVAL_TAIL,
+	SL_PROLOGUE, /* before the first evaluation, where weights are fixed */
 	SL_INSTANCE_COUNT
 };
 
@@ -57,6 +58,7 @@ struct sl_session {
 	bool text;
 	int seal_threads;
 	struct sl_instance instances[SL_INSTANCE_COUNT];
+	bool weights_ready; /* the prologue ran */
 	struct sl_machine machine;
 	struct sl_session_events events;
 	struct sl_step_io io;

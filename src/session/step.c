@@ -130,6 +130,19 @@ static sl_status await_samples(struct sl_session *s)
 	return SL_OK;
 }
 
+/* In the turn of the first evaluation: weights take the form that its graph reads. */
+static sl_status prepare_weights(struct sl_session *s)
+{
+	struct sl_run run = {.seed = s->config.seed};
+
+	if (s->weights_ready || !sl_instance_is_built(&s->instances[SL_PROLOGUE]))
+		return SL_OK;
+	SL_TRY(sl_machine_adopt(&s->machine, &s->instances[SL_PROLOGUE]));
+	SL_TRY(sl_machine_step(&s->machine, &run));
+	s->weights_ready = true;
+	return SL_OK;
+}
+
 sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 {
 	struct sl_run run = {
@@ -145,6 +158,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 	s->io.loss = s->io.correct = 0;
 	SL_TRY(await_samples(s));
 	SL_TRY(sl_machine_enter(&s->machine));
+	SL_TRY(prepare_weights(s));
 	SL_TRY(sl_machine_adopt(&s->machine, s->io.instance));
 	SL_TRY(sl_machine_renew(&s->machine));
 	SL_TRY(sl_machine_step(&s->machine, &run));
