@@ -41,7 +41,8 @@ SL_NODISCARD sl_status sl_instance_train(
 /* Forward only; tmpl was built for evaluation. */
 SL_NODISCARD sl_status sl_instance_eval(
 	const struct sl_instance_request *r, struct sl_instance *out);
-/* What is run once before any of the evaluations: the prologue of one, which moves to out. */
+/* What is run once before any of the evaluations: the prologue of one, which moves to
+ * out. */
 SL_NODISCARD sl_status sl_instance_prologue(
 	struct sl_instance *of, int seal_threads, struct sl_instance *out);
 void sl_instance_finish(struct sl_instance *x);

@@ -229,8 +229,8 @@ static sl_status build_others(struct sl_session *s)
 		SL_TRY(sl_session_build(s, SL_EVAL_TAIL));
 	if (s->instances[SL_EVAL].prologue == NULL)
 		return SL_OK;
-	return sl_instance_prologue(&s->instances[SL_EVAL], s->seal_threads,
-		&s->instances[SL_PROLOGUE]);
+	return sl_instance_prologue(
+		&s->instances[SL_EVAL], s->seal_threads, &s->instances[SL_PROLOGUE]);
 }
 
 static sl_status plan_instances(struct sl_session *s)

@@ -2,7 +2,7 @@
 /* What passes do with nodes: copying them, and asking who makes and who uses a value. */
 #include "graph/pass/rewrite.h"
 
-#include "graph/ir_int.h"
+#include <string.h>
 
 sl_val sl_rewrite_in(const struct sl_rewrite *r, sl_val v)
 {
@@ -22,9 +22,22 @@ void sl_rewrite_out(struct sl_rewrite *r, uint32_t node, int i, sl_val v)
 static void copy_feed(struct sl_rewrite *r, uint32_t node)
 {
 	const struct sl_ir_node *n = &r->from->nodes[node];
-	const struct sl_ir_value *v = &r->from->values[n->out[0].index];
+	const struct sl_ir_value *old = &r->from->values[n->out[0].index];
+	sl_val v = sl_graph_add(r->to, n->op, n->attr, NULL, 0, NULL);
+	struct sl_ir_value *fed;
 
-	r->map[n->out[0].index] = sl_ir_feed(r->to, n->attr, v->symbol);
+	r->map[n->out[0].index] = v;
+	if (v.index >= r->to->n_values)
+		return;
+	fed = &r->to->values[v.index];
+	fed->role = old->role;
+	memcpy(fed->symbol, old->symbol, sizeof(fed->symbol));
+	fed->name = sl_arena_strdup(&r->to->arena, old->name);
+	if (fed->name != NULL)
+		return;
+	fed->name = "";
+	(void)sl_graph_poison(r->to,
+		SL_FAIL(SL_E_NOMEM, "no host memory for the input '%s'", old->name));
 }
 
 void sl_rewrite_copy(struct sl_rewrite *r, uint32_t node)
