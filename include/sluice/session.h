@@ -136,8 +136,8 @@ struct sl_session_events {
 	/* of a shared job: about once a second while it waits to be admitted or for its
 	 * turn */
 	void (*wait)(void *ctx, const char *reason, double waited_ms);
-	/* of a shared job, before step: true where the report would still have to wait for
-	 * its reader after wait_ms; the turn is given back meanwhile. NULL: never */
+	/* of a shared job, before step: true where the report would still have to wait
+	 * for its reader after wait_ms; the turn is given back meanwhile. NULL: never */
 	bool (*behind)(void *ctx, int wait_ms);
 };
 
