@@ -151,28 +151,51 @@ const struct sl_kernel sl_kernel_vec_cross_entropy_dx = {
 	.run = dx_run,
 };
 
-static int64_t first_largest(const float *x, int64_t n)
+/* Whether the first largest element is the one at `label`; NaN is larger than numbers. */
+static bool is_right(const float *x, int64_t n, int64_t label)
 {
+	if (label < 0 || label >= n)
+		return false;
 	float top = sl_cpu_max(x, n);
+	bool nan = top != top;
 	int64_t i = 0;
 
-	while (i < n - 1 && (top == top ? x[i] != top : x[i] == x[i]))
+	if (nan ? x[label] == x[label] : x[label] != top)
+		return false;
+	while (nan ? x[i] == x[i] : x[i] != top)
 		i++;
-	return i;
+	return i == label;
 }
 
-/* One thread: evaluation only, and bound by reading. */
+static void correct_range(
+	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
+{
+	const struct rows *rows = arg;
+	uint8_t *right = c->workspace;
+
+	for (int64_t r = begin; r < end; r++)
+		right[r] = is_right((const float *)c->in[0] + r * rows->classes,
+			rows->classes, label_at(c, r));
+}
+
+static sl_status correct_prepare(const struct sl_node_info *n,
+	const struct sl_kernel_env *env, struct sl_prepared *out)
+{
+	(void)env;
+	*out = (struct sl_prepared){.workspace_bytes = (size_t)rows_of(n).n};
+	return SL_OK;
+}
+
 static sl_status correct_run(const struct sl_call *c)
 {
 	struct rows rows = rows_of(c->node);
-	const float *x = c->in[0];
-	float *out = c->out[0];
+	const uint8_t *right = c->workspace;
 	int64_t correct = 0;
 
+	sl_cpu_for(c, &rows, rows.n, sl_cpu_grain(rows.classes), correct_range);
 	for (int64_t r = 0; r < rows.n; r++)
-		correct += first_largest(x + r * rows.classes, rows.classes) ==
-			   label_at(c, r);
-	out[0] = (float)correct;
+		correct += right[r];
+	*(float *)c->out[0] = (float)correct;
 	return SL_OK;
 }
 
@@ -181,5 +204,6 @@ const struct sl_kernel sl_kernel_vec_count_correct = {
 	.op = "count_correct",
 	.rank = 10,
 	.accepts = accepts,
+	.prepare = correct_prepare,
 	.run = correct_run,
 };
