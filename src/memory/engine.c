@@ -73,6 +73,7 @@ static sl_status arrive(struct sl_engine *e, uint32_t v)
 static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_t v)
 {
 	struct sl_copy c = {.value = v,
+		.takes = true,
 		.bytes = e->pair.trace->values[v].bytes,
 		.delay_ns = a->delay_ns};
 
@@ -98,7 +99,13 @@ static sl_status act_in(struct sl_engine *e, const struct sl_action *a, uint32_t
 	c.to = device_range(e, v, a->offset);
 	sl_engine_note_peak(e, &c.to);
 	e->stats.swap_ins++;
-	return sl_engine_issue(e, a->channel, &c);
+	c.takes = e->pair.index.takes[a - e->pair.plan->actions];
+	SL_TRY(sl_engine_issue(e, a->channel, &c));
+	if (!c.takes || !sl_engine_is_together(e, a->tier))
+		return SL_OK;
+	/* Its bytes below may be others now. */
+	SL_TRY(arrive(e, v));
+	return sl_residency_write(&e->pair.now, v);
 }
 
 /* Gives up the device bytes of v, which may be on their way, at a position where nobody

@@ -55,6 +55,11 @@ struct sl_engine_opts {
 	 * (engine_together.c), when they are all the cores there are. Borrowed; NULL: all
 	 * copies run on queue threads. */
 	struct sl_pool *pool;
+	/* With `pool`, where arena and tiers that are memory are private anonymous memory
+	 * of this process: whole units of so many bytes change places with those of a
+	 * tier instead of being copied. A multiple of 4096, of SL_PAGES_HUGE to keep huge
+	 * pages whole; 0: never. */
+	uint64_t page_unit;
 	/* Bounce bytes for values that are not whole 4096-byte blocks: offset in the
 	 * arena of two 4096-byte blocks (one for each direction) that no plan may use, or
 	 * SL_NO_OFFSET if the tiers need none. A trace may hold them as a value instead,

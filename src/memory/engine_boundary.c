@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/pages.h"
 #include "base/units.h"
 
 static sl_status check_opts(const struct sl_engine_opts *o)
@@ -38,6 +39,9 @@ sl_status sl_engine_create(const struct sl_engine_opts *opts, struct sl_engine *
 		return SL_FAIL(SL_E_NOMEM, "no memory for the engine's staging block");
 	}
 	e->opts = *opts;
+	/* Without these addresses all is copied. */
+	if (opts->page_unit > 0)
+		e->spare = sl_pages_reserve(SL_ENGINE_SPARE_BYTES);
 	/* Default mutexes and conditions cannot fail to initialise on Linux. */
 	(void)pthread_mutex_init(&e->lock, NULL);
 	(void)pthread_cond_init(&e->changed, NULL);
@@ -68,6 +72,7 @@ void sl_engine_destroy(struct sl_engine *e)
 	pthread_mutex_destroy(&e->bounce_lock[0]);
 	pthread_mutex_destroy(&e->bounce_lock[1]);
 	sl_free_aligned(e->staging);
+	sl_pages_release(e->spare, SL_ENGINE_SPARE_BYTES);
 	sl_free(e);
 }
 

@@ -163,6 +163,7 @@ sl_status sl_engine_index_init(
 	SL_TRY_OUT(index_touches(x, t, p));
 	SL_TRY_OUT(index_actions(x, t, p));
 	SL_TRY_OUT(sl_engine_index_again(x, t, p));
+	SL_TRY_OUT(sl_engine_index_takes(x, t, p));
 out:
 	if (st != SL_OK)
 		sl_engine_index_finish(x);
@@ -176,6 +177,7 @@ void sl_engine_index_finish(struct sl_engine_index *x)
 	sl_free(x->again);
 	sl_free(x->again_touches);
 	sl_free(x->again_of);
+	sl_free(x->takes);
 	sl_free(x->action_first);
 	sl_free(x->root);
 	sl_free(x->alias_first);

@@ -26,6 +26,7 @@
  * 5. A ring has room for all copies of a step, and end_step leaves it empty.
  */
 #define SL_ENGINE_MAX_CHANNELS 16u
+#define SL_ENGINE_SPARE_BYTES ((size_t)32 << 20)
 
 /* Bytes [at, at + len) of a space: 0 is the device, k + 1 is tier k. */
 struct sl_range {
@@ -37,6 +38,7 @@ struct sl_range {
 struct sl_copy {
 	uint32_t value;
 	bool in; /* tier to device; else device to tier */
+	bool takes; /* nobody reads the bytes at `from` again; true of all copies out */
 	struct sl_range from, to;
 	uint64_t bytes, delay_ns;
 	uint64_t after[SL_ENGINE_MAX_CHANNELS]; /* per channel: this number must be done;
@@ -85,6 +87,7 @@ struct sl_engine_index {
 	struct sl_touch *touches;
 	struct sl_engine_again *again; /* groups in the order of the plan */
 	struct sl_touch *again_touches;
+	bool *takes; /* [n_actions] copies in whose copy below nobody reads again */
 	uint32_t *again_of; /* [n_actions] group that the action begins; NULL: none */
 	uint32_t n_again;
 	uint32_t *
@@ -114,6 +117,7 @@ struct sl_engine {
 	struct sl_engine_opts opts;
 	struct sl_engine_pair pair;
 	uint8_t *staging; /* SL_TIER_CHUNK_BYTES */
+	uint8_t *spare; /* addresses for pages that change places; NULL: they do not */
 	uint8_t *bounce; /* two blocks of SL_TIER_MAX_ALIGN; NULL: none */
 	const struct sl_engine_again *running; /* while opts.again is called */
 	bool in_step;
@@ -163,6 +167,10 @@ SL_NODISCARD sl_status sl_engine_wait_all(struct sl_engine *e);
 bool sl_engine_is_together(const struct sl_engine *e, uint32_t space);
 SL_NODISCARD sl_status sl_engine_copy_together(
 	struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
+
+/* Which copies in may take the pages of the copy below. */
+SL_NODISCARD sl_status sl_engine_index_takes(
+	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);
 
 /* engine_transfer.c: moves bytes, synchronously, on any thread. */
 SL_NODISCARD sl_status sl_engine_transfer(struct sl_engine *e, const struct sl_copy *c);

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/pages.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "memory/policy/policy.h"
@@ -295,6 +296,7 @@ static sl_status take_arena(struct sl_machine *m)
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
 	int width = config->threads > 0 ? config->threads : sl_machine_cores();
+	bool private = config->device == NULL || strcmp(config->device, "cpu") == 0;
 
 	if (m->arena_bytes < m->planned_peak)
 		m->arena_bytes = sl_align_up(m->planned_peak, 4096);
@@ -313,6 +315,7 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 			.n_tiers = m->n_tiers,
 			.events = m->events,
 			.pool = width >= sl_machine_cores() ? m->pool : NULL,
+			.page_unit = m->given.base == NULL && private ? SL_PAGES_HUGE : 0,
 			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
 			.again = again,
 			.again_ctx = m,

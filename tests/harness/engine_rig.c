@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/pages.h"
 #include "harness/harness.h"
 
 #define BOUNCE_BYTES 8192u
@@ -163,6 +164,8 @@ sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
 		.again_ctx = r,
 		.poison = true,
 		.delay = o->delays ? be_late : NULL,
+		.pool = o->pool,
+		.page_unit = o->pool ? 4096 : 0,
 	};
 
 	e.arena_bytes = e.bounce_offset + BOUNCE_BYTES;
@@ -170,7 +173,8 @@ sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
 	r->budget = o->budget;
 	SL_TRY(create_tiers(r, o));
 	SL_TRY(create_twin(r));
-	r->arena = sl_alloc_aligned(4096, e.arena_bytes);
+	r->arena_bytes = e.arena_bytes;
+	r->arena = sl_pages_reserve(e.arena_bytes);
 	if (!r->arena)
 		return SL_FAIL(SL_E_NOMEM, "no arena");
 	e.arena = r->arena;
@@ -188,7 +192,7 @@ void sl_rig_close(struct sl_rig *r)
 		sl_free(r->twin[v]);
 	sl_free(r->twin);
 	sl_free(r->seen);
-	sl_free_aligned(r->arena);
+	sl_pages_release(r->arena, r->arena_bytes);
 	*r = (struct sl_rig){0};
 }
 

@@ -19,6 +19,7 @@ struct sl_rig {
 	struct sl_engine *engine;
 	struct sl_tier *tiers[SL_RIG_TIERS]; /* host, disk */
 	uint8_t *arena;
+	uint64_t arena_bytes;
 	uint64_t budget;
 	uint8_t **twin; /* [n_values], NULL for aliases */
 	uint64_t *seen; /* [n_ops] digest of what the op read in this step */
@@ -30,6 +31,7 @@ struct sl_rig_opts {
 	uint64_t budget;
 	uint64_t tier_bytes;
 	bool delays; /* copies are late by random amounts */
+	struct sl_pool *pool; /* copies together, pages change places; without delays */
 	long fail_at[SL_RIG_TIERS]; /* the n-th call of that tier fails; 0: never */
 };
 

@@ -287,6 +287,8 @@ static void take_offsets(struct sl_lowerer *l)
 	}
 }
 
+#define ALIKE ((uint64_t)2 << 20)
+
 /*
  * Slots below. A slot is held from the first copy out to the value's last use, over the
  * boundary if it persists. Without reuse first: fewer copies then wait for one another.
@@ -315,7 +317,33 @@ static sl_status fail_tiers(uint64_t bytes)
 		sl_size_print(bytes, text));
 }
 
-static sl_status give_slots(struct sl_lowerer *l)
+/* Where v lies when it leaves: where it landed last if it lives across iterations. */
+static uint64_t leaves_from(const struct sl_lowerer *l, uint32_t v)
+{
+	uint64_t from = l->plan.value_offset[v];
+
+	for (uint32_t i = l->g->first[v]; i < l->g->first[v + 1]; i++) {
+		bool lands = l->g->gaps[i].fate == SL_FATE_SWAP &&
+			     l->landing[i] != SL_NO_OFFSET;
+
+		if (lands && sl_class_persistent(l->g->t->values[v].cls))
+			from = l->landing[i];
+	}
+	return from;
+}
+
+/* Where both places of a large value lie alike within a huge page, its pages can change
+ * places instead of being copied. */
+static uint64_t skip_alike(const struct sl_lowerer *l, uint32_t v, uint64_t used)
+{
+	uint64_t from = leaves_from(l, v);
+
+	if (l->g->t->values[v].bytes < 2 * ALIKE || from == SL_NO_OFFSET)
+		return 0;
+	return (from - used) & (ALIKE - 1);
+}
+
+static sl_status give_slots(struct sl_lowerer *l, bool alike)
 {
 	uint64_t used[SL_REACH_MAX] = {0};
 
@@ -326,8 +354,11 @@ static sl_status give_slots(struct sl_lowerer *l)
 
 		if (!needs_slot(l, v))
 			continue;
+		used[0] += alike ? skip_alike(l, v, used[0]) : 0;
 		while (k < l->g->n_tiers && used[k] + bytes > l->g->tiers[k].bytes)
 			k++;
+		if (k > 0 && alike)
+			return give_slots(l, false);
 		if (k == l->g->n_tiers)
 			return fail_tiers(bytes);
 		set_tier(l, v, k);
@@ -397,12 +428,13 @@ sl_status sl_gaps_lower(struct sl_gaps *g, const struct sl_redo *redo, uint64_t 
 
 	SL_TRY_OUT(begin(&l, budget, policy));
 	sl_gaps_dirt(g);
-	SL_TRY_OUT(give_slots(&l));
+	SL_TRY_OUT(give_slots(&l, false));
 	pack_homes(&l);
 	SL_TRY_OUT(place(&l, budget, out_height));
 	if (*out_height > budget)
 		goto out;
 	take_offsets(&l);
+	SL_TRY_OUT(give_slots(&l, true));
 	SL_TRY_OUT(sl_lower_emit(&l));
 	SL_TRY_OUT(sl_plan_seal(&l.plan, g->t));
 	sl_plan_move(out, &l.plan);
@@ -419,7 +451,7 @@ sl_status sl_gaps_bound(struct sl_gaps *g, const struct sl_redo *redo,
 
 	SL_TRY_OUT(begin(&l, 0, ""));
 	sl_gaps_dirt(g);
-	SL_TRY_OUT(give_slots(&l));
+	SL_TRY_OUT(give_slots(&l, false));
 	SL_TRY_OUT(sl_lower_emit(&l));
 	SL_TRY_OUT(sl_plan_seal(&l.plan, g->t));
 	SL_TRY_OUT(sl_plan_price_anywhere(g->t, &l.plan, out, start_ns));

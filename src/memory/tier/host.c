@@ -3,13 +3,9 @@
  * memory. */
 #include "memory/tier/tier.h"
 
-#include <sys/mman.h>
-
 #include "base/alloc.h"
 #include "base/copy.h"
-#include "base/units.h"
-
-#define HUGE_BYTES ((uint64_t)2 << 20)
+#include "base/pages.h"
 
 struct host_tier {
 	struct sl_tier base;
@@ -42,8 +38,7 @@ static void host_destroy(struct sl_tier *t)
 {
 	struct host_tier *h = (struct host_tier *)t;
 
-	if (h->bytes)
-		munmap(h->bytes, (size_t)t->bytes);
+	sl_pages_release(h->bytes, (size_t)t->bytes);
 	sl_free(h);
 }
 
@@ -59,32 +54,21 @@ static const struct sl_tier_impl host_impl = {
 sl_status sl_tier_host_create(uint64_t bytes, struct sl_tier **out)
 {
 	struct host_tier *h = sl_calloc(1, sizeof(*h));
-	void *base = NULL;
 
 	if (!h)
 		return SL_FAIL(SL_E_NOMEM, "host tier: no memory for its table");
+	/* Fresh anonymous pages: never-put bytes are zeros, as the header promises. */
 	if (bytes > 0) {
-		/* Fresh anonymous pages: never-put bytes are zeros, as the header
-		 * promises. */
-		base = bytes > SIZE_MAX / 2
-			       ? MAP_FAILED
-			       : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-					 0);
-		if (base == MAP_FAILED) {
+		h->bytes = bytes > SIZE_MAX / 2 ? NULL : sl_pages_reserve((size_t)bytes);
+		if (!h->bytes) {
 			sl_free(h);
 			return SL_FAIL(SL_E_NOMEM,
 				"host tier: the system has no %llu bytes; give a smaller "
 				"--host",
 				(unsigned long long)bytes);
 		}
-		/* Only a hint: a machine without huge pages is merely slower. */
-		if (bytes >= HUGE_BYTES)
-			(void)madvise(
-				base, (size_t)(bytes & ~(HUGE_BYTES - 1)), MADV_HUGEPAGE);
 	}
 	h->base = (struct sl_tier){.impl = &host_impl, .bytes = bytes};
-	h->bytes = base;
 	*out = &h->base;
 	return SL_OK;
 }

@@ -5,6 +5,7 @@
 #include "harness/harness.h"
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/copy.h"
 
 #define ROOM ((size_t)300 << 10)
@@ -37,9 +38,9 @@ static void bytes_arrive_and_no_others_change(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_arrive_and_no_others_change),
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(bytes_arrive_and_no_others_change),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return sl_test_run(tests, SL_COUNT(tests));
 }

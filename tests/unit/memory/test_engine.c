@@ -26,11 +26,13 @@ static sl_status roll(
 }
 
 static void run_plans(struct totals *sum, const struct sl_trace *t,
-	const struct sl_plan *a, const struct sl_plan *b)
+	const struct sl_plan *a, const struct sl_plan *b, struct sl_pool *pool)
 {
 	const struct sl_plan *plans[] = {a, b, a};
-	struct sl_rig_opts o = {
-		.budget = BUDGET, .tier_bytes = TIER_BYTES, .delays = true};
+	struct sl_rig_opts o = {.budget = BUDGET,
+		.tier_bytes = TIER_BYTES,
+		.pool = pool,
+		.delays = pool == NULL};
 	struct sl_rig rig = {0};
 	struct sl_engine_stats stats;
 
@@ -53,19 +55,18 @@ static void run_plans(struct totals *sum, const struct sl_trace *t,
 	sl_rig_close(&rig);
 }
 
-static void contents_are_right_under_random_plans_and_late_copies(void **state)
+static void roll_and_run(uint64_t seed, struct sl_pool *pool)
 {
-	struct sl_rng rng = {.key = {.seed = 11}};
+	struct sl_rng rng = {.key = {.seed = seed}};
 	struct totals sum = {0};
 
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		struct sl_trace t = SL_TRACE_INIT;
 		struct sl_plan a = SL_PLAN_INIT, b = SL_PLAN_INIT;
 		sl_status st = roll(&rng, &t, &a, &b);
 
 		if (st == SL_OK)
-			run_plans(&sum, &t, &a, &b);
+			run_plans(&sum, &t, &a, &b, pool);
 		else
 			sl_assert_fails(st, SL_E_INFEASIBLE, "");
 		sl_plan_finish(&a);
@@ -77,6 +78,23 @@ static void contents_are_right_under_random_plans_and_late_copies(void **state)
 	/* The dice made plans, and those had something of everything. */
 	assert_true(sum.plans > 20);
 	assert_true(sum.out > 0 && sum.in > 0 && sum.moved > 0 && sum.again > 0);
+}
+
+static void contents_are_right_under_random_plans_and_late_copies(void **state)
+{
+	(void)state;
+	roll_and_run(11, NULL);
+}
+
+static void contents_are_right_where_pages_change_places(void **state)
+{
+	struct sl_pool *pool = NULL;
+
+	(void)state;
+	sl_assert_ok(sl_pool_create(2, &pool));
+	roll_and_run(11, pool);
+	roll_and_run(12, pool);
+	sl_pool_destroy(pool);
 }
 
 struct case_ctx {
@@ -140,6 +158,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(contents_are_right_under_random_plans_and_late_copies),
+		SL_TEST(contents_are_right_where_pages_change_places),
 		SL_TEST(every_failed_allocation_is_an_error_without_leak),
 	};
 
