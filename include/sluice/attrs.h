@@ -70,6 +70,11 @@ struct sl_pad_attr {
  * may be rounded to bf16 element by element (kernels on bf16 units do), products add up
  * in f32, a bias is f32. Its result is bf16, or f32 with wide.
  */
+struct sl_group_norm_attr {
+	double eps;
+	int64_t groups; /* at least 1 */
+};
+
 struct sl_matmul_attr {
 	bool trans_a, trans_b;
 	bool low, wide;

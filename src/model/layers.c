@@ -149,6 +149,45 @@ sl_val sl_layer_layer_norm(struct sl_layers *l, const char *name, sl_val x, int6
 	return sl_layer_norm(l->g, x, gamma, beta, norm_eps(l), out);
 }
 
+sl_val sl_layer_group_norm(
+	struct sl_layers *l, const char *name, sl_val x, int64_t channels, int64_t groups)
+{
+	sl_val gamma = param(l, name, "weight", &SL_SHAPE(channels), one);
+	sl_val beta = param(l, name, "bias", &SL_SHAPE(channels), zero);
+	sl_val out[3];
+
+	return sl_group_norm(l->g, x, gamma, beta,
+		&(struct sl_group_norm_attr){.eps = norm_eps(l), .groups = groups}, out);
+}
+
+sl_val sl_layer_rms_norm(struct sl_layers *l, const char *name, sl_val x, int64_t width)
+{
+	sl_val gamma = param(l, name, "weight", &SL_SHAPE(width), one);
+	sl_val out[2];
+
+	return sl_rms_norm(l->g, x, gamma, norm_eps(l), out);
+}
+
+sl_val sl_layer_lstm(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_lstm *a)
+{
+	static const char *const parts[4] = {
+		"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+	const struct sl_shape shapes[4] = {SL_SHAPE(4 * a->width, a->in),
+		SL_SHAPE(4 * a->width, a->width), SL_SHAPE(4 * a->width),
+		SL_SHAPE(4 * a->width)};
+	char part[32];
+	sl_val p[4];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(part, sizeof(part), "%s_l%lld", parts[i], (long long)a->layer);
+		p[i] = param(
+			l, name, part, &shapes[i], uniform(1 / sqrt((double)a->width)));
+	}
+	p[2] = sl_add(l->g, p[2], p[3]);
+	return sl_lstm(l->g, x, p, NULL);
+}
+
 sl_val sl_layer_dropout(struct sl_layers *l, sl_val x)
 {
 	if (!l->training || !(l->dropout > 0))

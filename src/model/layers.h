@@ -14,7 +14,7 @@ struct sl_layers {
 	struct sl_graph *g;
 	bool training; /* else no dropout, and running statistics */
 	double dropout;
-	double norm_eps; /* of batch, layer and group norm; 0: 1e-5 */
+	double norm_eps; /* of the norms; 0: 1e-5 */
 	uint32_t stream; /* of the latest random operator; each gets one of its own */
 };
 
@@ -64,6 +64,19 @@ sl_val sl_layer_batch_norm_relu(
 	struct sl_layers *l, const char *name, sl_val x, sl_val z, int64_t channels);
 sl_val sl_layer_layer_norm(
 	struct sl_layers *l, const char *name, sl_val x, int64_t width);
+/* x [N, channels, ...] in `groups` equal groups (nn.GroupNorm). */
+sl_val sl_layer_group_norm(struct sl_layers *l, const char *name, sl_val x,
+	int64_t channels, int64_t groups);
+/* x [..., width]; name.weight alone (nn.RMSNorm). */
+sl_val sl_layer_rms_norm(struct sl_layers *l, const char *name, sl_val x, int64_t width);
+/* x [T, N, in] to [T, N, width] from zero state: layer `layer` of nn.LSTM, so that
+ * weights are name.weight_ih_l0, name.weight_hh_l0, name.bias_ih_l0 and name.bias_hh_l0,
+ * all uniform below 1 / sqrt(width). */
+struct sl_layer_lstm {
+	int64_t in, width, layer;
+};
+sl_val sl_layer_lstm(
+	struct sl_layers *l, const char *name, sl_val x, const struct sl_layer_lstm *a);
 /* x itself when not training or without a ratio. */
 sl_val sl_layer_dropout(struct sl_layers *l, sl_val x);
 sl_val sl_layer_max_pool(
