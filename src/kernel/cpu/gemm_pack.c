@@ -32,6 +32,7 @@ struct work {
 struct block {
 	const float *a, *b;
 	float *y;
+	int64_t a_at, b_at; /* elements where the operands of its batch begin */
 	int64_t row, rows, col, cols, k, depth;
 };
 
@@ -204,8 +205,8 @@ static void run_task(const struct sl_pack *p, const struct sl_pack_io *io, struc
 	float *buffer)
 {
 	const struct sl_pack_form *f = &p->form;
-	struct sl_panel_source a = {b.a, f->a_row, f->a_k};
-	struct sl_panel_source right = {b.b, f->b_col, f->b_k};
+	struct sl_panel_source a = {io->a, f->low_a, b.a_at, f->a_row, f->a_k};
+	struct sl_panel_source right = {io->b, f->low_b, b.b_at, f->b_col, f->b_k};
 	int64_t first = b.col;
 	int64_t end = b.col + b.cols;
 	float *b_at = buffer + p->lane_a_floats;
@@ -243,7 +244,8 @@ static void pack_chunk(const struct work *w, int64_t chunk)
 	int width = is_a ? SL_TILE_ROWS : SL_TILE_COLS;
 	int64_t count = is_a ? f->m : f->n;
 	struct sl_panel_source s = {is_a ? w->io->a : w->io->b,
-		is_a ? f->a_row : f->b_col, is_a ? f->a_k : f->b_k};
+		is_a ? f->low_a : f->low_b, 0, is_a ? f->a_row : f->b_col,
+		is_a ? f->a_k : f->b_k};
 	struct sl_panel_box box = {.lane = chunk * WHOLE_PANELS * width};
 
 	box.lanes = least(count - box.lane, WHOLE_PANELS * width);
@@ -286,11 +288,7 @@ static void run_lane(void *ctx, int64_t lane)
 			.col = i / w->row_tasks % w->col_tasks * p->task_cols,
 			.y = w->io->y + batch * p->form.m * p->form.n,
 		};
-		int64_t a_at;
-		int64_t b_at;
-		sl_gemm_offsets(&p->batch, batch, &a_at, &b_at);
-		b.a = w->io->a + a_at;
-		b.b = w->io->b + b_at;
+		sl_gemm_offsets(&p->batch, batch, &b.a_at, &b.b_at);
 		b.rows = least(p->task_rows, p->form.m - b.row);
 		b.cols = least(p->task_cols, p->form.n - b.col);
 		run_task(p, w->io, b, buffer);

@@ -21,6 +21,7 @@ struct sl_pack_form {
 	struct sl_axis a_row, a_k, b_col, b_k;
 	int64_t y_row; /* rows of y are this far apart */
 	struct sl_axis y_col; /* its step is 1 */
+	bool low_a, low_b; /* they are bf16 */
 };
 
 /* Plain axes have no jumps. */
@@ -43,7 +44,7 @@ struct sl_pack sl_pack_of(
 size_t sl_pack_workspace(const struct sl_pack *p);
 
 struct sl_pack_io {
-	const float *a, *b;
+	const void *a, *b; /* f32, or bf16 by the form */
 	float *y;
 	const float *row_bias, *col_bias; /* [m], [n], or NULL */
 	bool accumulate; /* y += */

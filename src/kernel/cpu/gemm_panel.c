@@ -9,6 +9,9 @@
 #ifdef __AVX512F__
 
 #include <immintrin.h>
+#include <string.h>
+
+#include "base/bf16.h"
 
 #define LANES 16
 
@@ -26,6 +29,23 @@ static __mmask16 mask_of(int64_t n)
 {
 	return n >= LANES ? (__mmask16)0xffff
 			  : (__mmask16)((1U << (n > 0 ? (int)n : 0)) - 1);
+}
+
+/* Elements [at, at + n) of a source, n at most 16; the others are 0. */
+static inline __attribute__((always_inline)) __m512 load(
+	const void *data, bool low, int64_t at, int64_t n)
+{
+	uint16_t part[LANES] = {0};
+	const uint16_t *from = (const uint16_t *)data + at;
+
+	if (!low)
+		return _mm512_maskz_loadu_ps(mask_of(n), (const float *)data + at);
+	if (n < LANES) {
+		memcpy(part, from, n > 0 ? (size_t)n * sizeof(*part) : 0);
+		from = part;
+	}
+	__m256i bits = _mm256_loadu_si256((const __m256i_u *)from);
+	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
 /* 16 rows of 16 become 16 columns: pairs, fours, then quarters of registers. */
@@ -61,19 +81,24 @@ static inline __attribute__((always_inline)) void transpose(__m512 r[LANES])
 	}
 }
 
-/* 16 lanes at most, k contiguous over `depth`, into columns `width` apart. */
-static void pack_block(
-	const float *const *lane, int64_t lanes, int64_t depth, int width, float *to)
+/* Lanes that begin at elements `at` of a source. */
+struct lanes {
+	const void *data;
+	int64_t at[LANES];
+	int64_t n;
+};
+
+static inline __attribute__((always_inline)) void pack_block_by(
+	const struct lanes *s, bool low, int64_t depth, int width, float *to)
 {
 	__mmask16 store = mask_of(width);
 
 	for (int64_t k = 0; k < depth; k += LANES) {
-		__mmask16 load = mask_of(depth - k);
 		__m512 r[LANES];
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
-			r[i] = i < lanes ? _mm512_maskz_loadu_ps(load, lane[i] + k)
-					 : _mm512_setzero_ps();
+			r[i] = i < s->n ? load(s->data, low, s->at[i] + k, depth - k)
+					: _mm512_setzero_ps();
 		transpose(r);
 		if (depth - k >= LANES) {
 #pragma GCC unroll 16
@@ -86,6 +111,16 @@ static void pack_block(
 	}
 }
 
+/* 16 lanes at most, k contiguous over `depth`, into columns `width` apart. */
+static void pack_block(
+	const struct lanes *s, bool low, int64_t depth, int width, float *to)
+{
+	if (low)
+		pack_block_by(s, true, depth, width, to);
+	else
+		pack_block_by(s, false, depth, width, to);
+}
+
 /* One panel whose k is contiguous in runs. */
 static void pack_along(const struct sl_panel_source *s, int width,
 	const struct sl_panel_box *box, float *to)
@@ -94,34 +129,41 @@ static void pack_along(const struct sl_panel_source *s, int width,
 
 	for (int64_t k = box->k; k < end;) {
 		int64_t run = least(end - k, s->k.span - k % s->k.span);
-		const float *from = s->data + place(&s->k, k);
+		int64_t from = s->first + place(&s->k, k);
 		for (int part = 0; part < width; part += LANES) {
-			const float *lane[LANES];
+			struct lanes l = {.data = s->data, .n = box->lanes - part};
 			for (int i = 0; i < LANES; i++)
-				lane[i] = from +
+				l.at[i] = from +
 					  (part + i < box->lanes
 							  ? place(&s->lane,
 								    box->lane + part + i)
 							  : 0);
-			pack_block(lane, box->lanes - part, run, width,
-				to + (k - box->k) * width + part);
+			pack_block(
+				&l, s->low, run, width, to + (k - box->k) * width + part);
 		}
 		k += run;
 	}
 }
 
-/* One row of k of panels whose lanes are contiguous. */
-static void pack_row(
-	const float *from, int width, int64_t lanes, int64_t panel, float *to)
+/* One row of k, from element `at` on, of panels whose lanes are contiguous. */
+static void pack_row(const struct sl_panel_source *s, int64_t at, int width,
+	const struct sl_panel_box *box, float *to)
 {
 	__mmask16 store = mask_of(width);
+	int64_t lanes = box->lanes;
 
-	for (; lanes > 0; lanes -= width, from += width, to += panel)
-		for (int part = 0; part < width; part += LANES)
-			_mm512_mask_storeu_ps(to + part, store,
-				_mm512_maskz_loadu_ps(
-					mask_of(least(width, lanes) - part) & store,
-					from + part));
+	for (; lanes > 0; lanes -= width, at += width, to += width * box->depth)
+		for (int part = 0; part < width; part += LANES) {
+			int64_t n = least(width, lanes) - part;
+			_mm512_mask_storeu_ps(
+				to + part, store, load(s->data, s->low, at + part, n));
+		}
+}
+
+static float element(const struct sl_panel_source *s, int64_t at)
+{
+	return s->low ? sl_bf16_to_f32(((const uint16_t *)s->data)[at])
+		      : ((const float *)s->data)[at];
 }
 
 /* One panel, element by element. */
@@ -133,10 +175,10 @@ static void pack_any(const struct sl_panel_source *s, int width,
 	for (int i = 0; i < box->lanes; i++)
 		at[i] = place(&s->lane, box->lane + i);
 	for (int64_t k = 0; k < box->depth; k++, to += width) {
-		const float *from = s->data + place(&s->k, box->k + k);
+		int64_t from = s->first + place(&s->k, box->k + k);
 		int i = 0;
 		for (; i < box->lanes; i++)
-			to[i] = from[at[i]];
+			to[i] = element(s, from + at[i]);
 		for (; i < width; i++)
 			to[i] = 0;
 	}
@@ -151,10 +193,10 @@ void sl_panel_pack(const struct sl_panel_source *s, int width,
 	const struct sl_panel_box *box, float *to)
 {
 	if (is_one_run(&s->lane, box->lane, box->lanes)) {
-		const float *from = s->data + place(&s->lane, box->lane);
+		int64_t from = s->first + place(&s->lane, box->lane);
 		for (int64_t k = 0; k < box->depth; k++)
-			pack_row(from + place(&s->k, box->k + k), width, box->lanes,
-				width * box->depth, to + k * width);
+			pack_row(s, from + place(&s->k, box->k + k), width, box,
+				to + k * width);
 		return;
 	}
 	for (int64_t i = 0; i < box->lanes; i += width, to += width * box->depth) {

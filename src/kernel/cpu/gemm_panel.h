@@ -2,6 +2,7 @@
 #ifndef SL_KERNEL_CPU_GEMM_PANEL_H
 #define SL_KERNEL_CPU_GEMM_PANEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/cpu/gemm_tile.h"
@@ -20,7 +21,9 @@ struct sl_axis {
 
 /* The rows of a left operand or the columns of a right one are its lanes. */
 struct sl_panel_source {
-	const float *data;
+	const void *data; /* f32, or bf16 which is widened */
+	bool low;
+	int64_t first; /* element where it begins */
 	struct sl_axis lane, k;
 };
 

@@ -4,7 +4,8 @@
 
 #include "sluice/attrs.h"
 
-bool sl_gemm_fits(const struct sl_node_info *n)
+/* low: operands may be bf16. */
+static bool fits(const struct sl_node_info *n, bool low)
 {
 	const struct sl_matmul_attr *attr = n->attr;
 	const struct sl_shape *a = &n->in[0].shape;
@@ -13,12 +14,24 @@ bool sl_gemm_fits(const struct sl_node_info *n)
 		if (!sl_node_has(n, i))
 			continue;
 		int64_t count = sl_shape_count(&n->in[i].shape);
-		if (n->in[i].dtype != SL_F32 || count < 1 || count > INT32_MAX)
+		bool good = n->in[i].dtype == SL_F32 ||
+			    (low && i < 2 && n->in[i].dtype == SL_BF16);
+		if (!good || count < 1 || count > INT32_MAX)
 			return false;
 	}
 	int64_t count = sl_shape_count(&n->out[0].shape);
 	return n->out[0].dtype == SL_F32 && count > 0 && count <= INT32_MAX &&
 	       a->dim[a->rank - (attr->trans_a ? 2 : 1)] > 0;
+}
+
+bool sl_gemm_fits(const struct sl_node_info *n)
+{
+	return fits(n, false);
+}
+
+bool sl_gemm_fits_low(const struct sl_node_info *n)
+{
+	return fits(n, true);
 }
 
 /* Step of an operand along axis i of the result's batch axes, aligned at the right. */

@@ -23,6 +23,8 @@ struct sl_gemm {
 /* All inputs present are f32, none is empty, k > 0, and no operand has more than 2^31 - 1
  * elements. */
 bool sl_gemm_fits(const struct sl_node_info *n);
+/* The same, but operands may be bf16. */
+bool sl_gemm_fits_low(const struct sl_node_info *n);
 /* Of a node that fits. */
 struct sl_gemm sl_gemm_of(const struct sl_node_info *n);
 int64_t sl_gemm_batches(const struct sl_gemm *g);

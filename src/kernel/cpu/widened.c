@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any node with bf16 among its operands by the kernel that serves the same node in f32:
- * inputs are widened into the workspace, results narrowed out of it. For operators and
+ * inputs are widened into the workspace (unless that kernel takes them), results narrowed
+ * out of it. For operators and
  * machines without a kernel of their own for bf16; costs 6 bytes an element more, and
  * memory for the widened values while it runs. Operands of a product that are f32 are
  * used as they are.
@@ -34,13 +35,14 @@ static void widen_type(struct sl_type *t, size_t *at, size_t *end)
 }
 
 /* Fills in, out and at; returns the bytes of the widened operands. */
-static size_t widen_types(const struct sl_node_info *n, struct widened *w)
+static size_t widen_types(const struct sl_node_info *n, bool inputs, struct widened *w)
 {
 	size_t end = 0;
 
 	for (int i = 0; i < n->n_in; i++) {
 		w->in[i] = n->in[i];
-		widen_type(&w->in[i], &w->at[i], &end);
+		if (inputs)
+			widen_type(&w->in[i], &w->at[i], &end);
 	}
 	for (int i = 0; i < n->n_out; i++) {
 		w->out[i] = n->out[i];
@@ -89,6 +91,25 @@ static struct widened *create(const struct sl_node_info *n)
 	return NULL;
 }
 
+/* The kernel of the node with its results or, where there is none, all of its operands
+ * widened; NULL: there is none at all. */
+static const struct sl_kernel *choose(const struct sl_node_info *n, struct widened *w)
+{
+	/* Operators that move elements take any type and would not turn it. */
+	int first = n->op->low == SL_LOW_ALWAYS ? 0 : 1;
+
+	for (int inputs = first; inputs < 2; inputs++) {
+		w->workspace_at = widen_types(n, inputs, w);
+		struct sl_node_info wide = wide_info(n, w);
+		if (w->workspace_at == 0)
+			continue;
+		const struct sl_kernel *k = sl_kernel_select(&wide);
+		if (k != &sl_kernel_ref && k != &sl_kernel_widened)
+			return k;
+	}
+	return NULL;
+}
+
 static bool accepts(const struct sl_node_info *n)
 {
 	struct sl_type in[SL_OP_MAX_IN];
@@ -96,11 +117,7 @@ static bool accepts(const struct sl_node_info *n)
 	size_t at[SL_OP_MAX_IN + SL_OP_MAX_OUT];
 	struct widened w = {.in = in, .out = out, .at = at};
 
-	/* Something is to be widened, and nothing is changed in place. */
-	if (n->op->mutates || widen_types(n, &w) == 0)
-		return false;
-	struct sl_node_info wide = wide_info(n, &w);
-	return sl_kernel_select(&wide) != &sl_kernel_ref;
+	return !n->op->mutates && choose(n, &w) != NULL;
 }
 
 static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_env *env,
@@ -111,11 +128,12 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 
 	if (!w)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to prepare %s", n->op->name);
-	w->workspace_at = widen_types(n, w);
+	w->inner = choose(n, w);
 	struct sl_node_info wide = wide_info(n, w);
-	w->inner = sl_kernel_select(&wide);
-	if (w->inner->prepare)
+	if (w->inner && w->inner->prepare)
 		st = w->inner->prepare(&wide, env, &w->prepared);
+	if (!w->inner)
+		st = SL_FAIL(SL_E_UNSUPPORTED, "%s has no kernel in f32", n->op->name);
 	if (st != SL_OK) {
 		w->prepared.state = NULL;
 		finish(w);
@@ -166,7 +184,7 @@ static sl_status run(const struct sl_call *c)
 	struct sl_call inner = *c;
 
 	for (int i = 0; i < n->n_in; i++) {
-		bool low = sl_node_has(n, i) && n->in[i].dtype == SL_BF16;
+		bool low = sl_node_has(n, i) && n->in[i].dtype != w->in[i].dtype;
 		in[i] = low ? workspace + w->at[i] : c->in[i];
 		if (low)
 			turn(c, &n->in[i], c->in[i], in[i], false);
