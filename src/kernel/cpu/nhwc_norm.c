@@ -48,7 +48,7 @@ static SL_INLINE void block_moments(
 		sl_lanes inside = near[k] + rest;
 		square[k] -= sum[k] * rest;
 		/* Infinity stays what it is. */
-		sl_mask odd = ~(inside == inside);
+		sl_mask odd = ~(inside <= (sl_lanes){0} + INFINITY);
 		inside = (sl_lanes)((odd & (sl_mask)near[k]) | (~odd & (sl_mask)inside));
 		sl_norm_store(out[0] + k * SL_LANES, n - k * SL_LANES, &inside);
 		sl_norm_store(out[1] + k * SL_LANES, n - k * SL_LANES, &square[k]);
