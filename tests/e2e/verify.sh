@@ -148,6 +148,8 @@ if [ "${FULL:-0}" = 1 ]; then
 	all resnet50 resnet50:classes=10,input=3x64x64 --batch 8
 	all inceptionv3 inceptionv3:classes=10,input=3x75x75 --batch 4
 	all vgg16 vgg16:classes=10,input=3x32x32 --batch 4 --optim momentum
+	all gpt2-bf16 gpt2:layers=4,width=256,vocab=256 --batch 8 --clip 1 --dtype bf16
+	all resnet18-bf16 resnet18:classes=10,input=3x64x64 --batch 8 --clip 1 --dtype bf16
 	all densenet121 densenet121 --batch 8
 else
 	# Each policy twice at least; each model at half its peak and at the least budget.
@@ -195,6 +197,13 @@ else
 	below
 	at capuchin 50
 	at vdnn 0
+	model gpt2-bf16 gpt2:layers=2,width=128,context=64,vocab=256 --batch 4 --clip 1 --dtype bf16
+	below
+	at tensile 75 50 0
+	at capuchin 50
+	model convnet-bf16 convnet --batch 16 --clip 1 --dtype bf16
+	below
+	at tensile 50 0
 	steps=2
 	model resnet18 resnet18:classes=10,input=3x32x32 --batch 2 --clip 1
 	below
