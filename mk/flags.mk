@@ -11,7 +11,7 @@ WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wstrict-prototyp
 OPT ?= -O2 -g
 CFLAGS = -std=c17 -D_GNU_SOURCE $(WARN) $(OPT) $(SAN) -Iinclude -Isrc -MMD -MP -pthread
 LDFLAGS = $(SAN) -pthread -Wl,--as-needed
-LDLIBS = -ldl -lm -lz -lcrypto -luring
+LDLIBS = -ldl -lm -lz -lspng -lturbojpeg -lcrypto -luring
 
 SRC := $(foreach d,$(ONLY),$(wildcard src/$(d)/*.c))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)

@@ -15,6 +15,8 @@
  * Specs:
  *   idx:DIR          MNIST layout, plain or .gz: train-images-idx3-ubyte,
  * train-labels-idx1-ubyte and the same with t10k- (the test split; may be absent)
+ *   images:DIR       PNG and JPEG files DIR/LABEL/FILE; the middle, scaled to
+ * opts.image; ,norm=imagenet (default), half or none behind DIR says what bytes become
  *   text:FILE        bytes as tokens; windows of T + 1 bytes; the last tenth is for
  * validation csv:FILE         numbers, header optional, the last column is the label
  *   npy:FILE         X.npy [N, ...] f32 f64 u8 i64 with labels [N] in X-labels.npy, or
@@ -32,6 +34,7 @@ struct sl_data_opts {
 	bool refuse_ram; /* a scratch folder in RAM is SL_E_USAGE (there is a budget) */
 	int64_t context; /* T of token sources; 0: 128 */
 	int64_t classes; /* labels are in [0, classes), checked; 0: what the set holds */
+	int64_t image[3]; /* C, H, W that the model reads, of image files; 0: 3x224x224 */
 	int64_t vocab; /* > 0: the model reads tokens of this vocabulary */
 	int64_t samples; /* of synthetic sets, all splits together; 0: 1024 */
 	double valid; /* share held out for validation; 0: 0.1 of a text, else none; < 0:

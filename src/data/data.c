@@ -61,7 +61,8 @@ sl_status sl_data_open(
 
 	if (!source || !*arg)
 		return SL_FAIL(SL_E_USAGE,
-			"data '%s': expected idx:DIR, text:FILE, csv:FILE, npy:FILE or "
+			"data '%s': expected idx:DIR, images:DIR, text:FILE, csv:FILE, "
+			"npy:FILE or "
 			"synthetic:SHAPE, for instance "
 			"idx:/usr/share/datasets/fashion-mnist or "
 			"synthetic:3x64x64",

@@ -27,6 +27,7 @@ static sl_status open_data(struct sl_session *s)
 		.context =
 			sl_model_is_tokens(&s->model) ? sl_model_sequence(&s->model) : 0,
 		.classes = s->model.classes,
+		.image = {s->model.input[0], s->model.input[1], s->model.input[2]},
 		.vocab = sl_model_is_tokens(&s->model) ? s->model.vocab : 0,
 		.valid = c->valid_ratio,
 		.seed = c->seed,
