@@ -51,9 +51,9 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 	if (!p)
 		return SL_FAIL(SL_E_NOMEM, "no host memory to prepare a matrix product");
 	struct sl_pack_form form = sl_pack_form_of(&g);
-	form.low_a = n->in[0].dtype == SL_BF16;
-	form.low_b = n->in[1].dtype == SL_BF16;
 	*p = sl_pack_of(&form, &g, is_for_one(&g) ? 1 : env->threads);
+	p->low_a = n->in[0].dtype == SL_BF16;
+	p->low_b = n->in[1].dtype == SL_BF16;
 	*out = (struct sl_prepared){
 		.state = p,
 		.workspace_bytes = sl_pack_workspace(p),

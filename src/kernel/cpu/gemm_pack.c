@@ -205,8 +205,8 @@ static void run_task(const struct sl_pack *p, const struct sl_pack_io *io, struc
 	float *buffer)
 {
 	const struct sl_pack_form *f = &p->form;
-	struct sl_panel_source a = {io->a, f->low_a, b.a_at, f->a_row, f->a_k};
-	struct sl_panel_source right = {io->b, f->low_b, b.b_at, f->b_col, f->b_k};
+	struct sl_panel_source a = {io->a, p->low_a, b.a_at, f->a_row, f->a_k};
+	struct sl_panel_source right = {io->b, p->low_b, b.b_at, f->b_col, f->b_k};
 	int64_t first = b.col;
 	int64_t end = b.col + b.cols;
 	float *b_at = buffer + p->lane_a_floats;
@@ -244,7 +244,7 @@ static void pack_chunk(const struct work *w, int64_t chunk)
 	int width = is_a ? SL_TILE_ROWS : SL_TILE_COLS;
 	int64_t count = is_a ? f->m : f->n;
 	struct sl_panel_source s = {is_a ? w->io->a : w->io->b,
-		is_a ? f->low_a : f->low_b, 0, is_a ? f->a_row : f->b_col,
+		is_a ? w->p->low_a : w->p->low_b, 0, is_a ? f->a_row : f->b_col,
 		is_a ? f->a_k : f->b_k};
 	struct sl_panel_box box = {.lane = chunk * WHOLE_PANELS * width};
 

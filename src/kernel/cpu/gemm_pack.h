@@ -21,7 +21,6 @@ struct sl_pack_form {
 	struct sl_axis a_row, a_k, b_col, b_k;
 	int64_t y_row; /* rows of y are this far apart */
 	struct sl_axis y_col; /* its step is 1 */
-	bool low_a, low_b; /* they are bf16 */
 };
 
 /* Plain axes have no jumps. */
@@ -33,6 +32,7 @@ struct sl_pack {
 	struct sl_pack_form form;
 	struct sl_gemm batch; /* only its batch axes count */
 	int64_t batches, depth, block_cols, task_rows, task_cols;
+	bool low_a, low_b; /* they are bf16; set by whoever made it */
 	bool whole_a, whole_b; /* packed by all before the product begins */
 	int lanes; /* tasks that may run at a time */
 	int64_t whole_floats, lane_floats, lane_a_floats;
@@ -44,7 +44,7 @@ struct sl_pack sl_pack_of(
 size_t sl_pack_workspace(const struct sl_pack *p);
 
 struct sl_pack_io {
-	const void *a, *b; /* f32, or bf16 by the form */
+	const void *a, *b; /* f32, or bf16 where the pack says so */
 	float *y;
 	const float *row_bias, *col_bias; /* [m], [n], or NULL */
 	bool accumulate; /* y += */
