@@ -68,15 +68,45 @@ SL_PLAIN static void moments_range(
 			int64_t n = job->r.c - ch;
 			float *out[2] = {job->mean + b * job->r.c + ch,
 				job->square + b * job->r.c + ch};
+			/* Constants keep the sums in registers. */
 			if (n >= most)
 				block_moments(job, x + ch, rows, most, out);
+			else if (n == most / 2)
+				block_moments(job, x + ch, rows, most / 2, out);
 			else
 				block_moments(job, x + ch, rows, n, out);
 		}
 	}
 }
 
-/* Channels [begin, end) of all blocks. */
+/* n channels from ch on: their sums over all blocks, block after block. */
+static void join_strip(
+	const struct job *job, int64_t ch, int64_t n, double *mean, double *square)
+{
+	for (int64_t i = 0; i < n; i++)
+		mean[i] = square[i] = 0;
+	for (int64_t b = 0; b < job->r.blocks; b++) {
+		const float *from = job->mean + b * job->r.c + ch;
+		double rows = (double)sl_norm_block_rows(&job->r, b);
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++)
+			mean[i] += rows * (double)from[i];
+	}
+	for (int64_t i = 0; i < n; i++)
+		mean[i] /= (double)job->r.rows;
+	for (int64_t b = 0; b < job->r.blocks; b++) {
+		const float *from = job->mean + b * job->r.c + ch;
+		const float *inside = job->square + b * job->r.c + ch;
+		double rows = (double)sl_norm_block_rows(&job->r, b);
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++) {
+			double d = (double)from[i] - mean[i];
+			square[i] += (double)inside[i] + rows * d * d;
+		}
+	}
+}
+
+/* Strips [begin, end) of channels. */
 static void join_range(
 	const struct sl_call *call, const void *arg, int64_t begin, int64_t end)
 {
@@ -85,23 +115,20 @@ static void join_range(
 	const float *gamma = call->in[1];
 	float *mean = call->out[1];
 	float *var = call->out[2];
+	double sum[SL_NORM_STRIP], square[SL_NORM_STRIP];
 
-	for (int64_t ch = begin; ch < end; ch++) {
-		double sum = 0, square = 0;
-		for (int64_t b = 0; b < job->r.blocks; b++)
-			sum += (double)sl_norm_block_rows(&job->r, b) *
-			       (double)job->mean[b * job->r.c + ch];
-		sum /= (double)job->r.rows;
-		for (int64_t b = 0; b < job->r.blocks; b++) {
-			double d = (double)job->mean[b * job->r.c + ch] - sum;
-			square += (double)job->square[b * job->r.c + ch] +
-				  (double)sl_norm_block_rows(&job->r, b) * d * d;
+	for (int64_t k = begin; k < end; k++) {
+		int64_t ch = k * SL_NORM_STRIP;
+		int64_t n = sl_norm_strip(&job->r, k);
+		join_strip(job, ch, n, sum, square);
+		for (int64_t i = 0; i < n; i++) {
+			double v = square[i] / (double)job->r.rows;
+			mean[ch + i] = (float)sum[i];
+			var[ch + i] = (float)(v < 0 ? 0 : v);
+			job->scale[ch + i] =
+				(float)((double)gamma[ch + i] /
+					sqrt((double)var[ch + i] + attr->eps));
 		}
-		square /= (double)job->r.rows;
-		mean[ch] = (float)sum;
-		var[ch] = (float)(square < 0 ? 0 : square);
-		job->scale[ch] =
-			(float)((double)gamma[ch] / sqrt((double)var[ch] + attr->eps));
 	}
 }
 
@@ -179,7 +206,8 @@ static sl_status run(const struct sl_call *c, enum form form)
 	job.mean = job.scale + job.r.c;
 	job.square = job.mean + job.r.blocks * job.r.c;
 	sl_cpu_for(c, &job, job.r.blocks, 1, moments_range);
-	sl_cpu_for(c, &job, job.r.c, sl_cpu_grain(job.r.blocks * 4), join_range);
+	sl_cpu_for(c, &job, sl_norm_strips(&job.r),
+		sl_cpu_grain(job.r.blocks * SL_NORM_STRIP), join_range);
 	sl_cpu_for(
 		c, &job, job.r.rows, job.r.block, writers[form][job.r.c % SL_LANES == 0]);
 	return SL_OK;

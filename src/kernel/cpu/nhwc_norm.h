@@ -11,6 +11,7 @@
  */
 #define SL_NORM_BLOCK 32768 /* floats */
 #define SL_NORM_WIDE 4 /* vectors of channels at a time */
+#define SL_NORM_STRIP 64 /* channels whose blocks are joined together */
 
 struct sl_norm_rows {
 	int64_t rows, c;
@@ -34,6 +35,19 @@ static inline int64_t sl_norm_block_rows(const struct sl_norm_rows *r, int64_t b
 	int64_t from = block * r->block;
 
 	return r->rows - from < r->block ? r->rows - from : r->block;
+}
+
+static inline int64_t sl_norm_strips(const struct sl_norm_rows *r)
+{
+	return (r->c + SL_NORM_STRIP - 1) / SL_NORM_STRIP;
+}
+
+/* Channels of a strip. */
+static inline int64_t sl_norm_strip(const struct sl_norm_rows *r, int64_t strip)
+{
+	int64_t from = strip * SL_NORM_STRIP;
+
+	return r->c - from < SL_NORM_STRIP ? r->c - from : SL_NORM_STRIP;
 }
 
 /* Up to 16 floats; the rest 0. */

@@ -70,8 +70,11 @@ static SL_INLINE void sums(const struct job *job, int64_t block, bool relu)
 		int64_t to = block * job->r.c + ch;
 		const int64_t at[2] = {block * job->r.block * job->r.c + ch, ch};
 		float *out[2] = {job->sum + to, job->product + to};
+		/* Constants keep the sums in registers. */
 		if (job->r.c - ch >= most)
 			block_sums(job, at, rows, most, out, relu);
+		else if (job->r.c - ch == most / 2)
+			block_sums(job, at, rows, most / 2, out, relu);
 		else
 			block_sums(job, at, rows, job->r.c - ch, out, relu);
 	}
@@ -91,24 +94,44 @@ SL_PLAIN static void sums_range(
 	}
 }
 
+/* n channels from ch on: their sums over all blocks, block after block. */
+static void join_strip(
+	const struct job *job, int64_t ch, int64_t n, double *sum, double *product)
+{
+	for (int64_t i = 0; i < n; i++)
+		sum[i] = product[i] = 0;
+	for (int64_t b = 0; b < job->r.blocks; b++) {
+		const float *s = job->sum + b * job->r.c + ch;
+		const float *p = job->product + b * job->r.c + ch;
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++) {
+			sum[i] += (double)s[i];
+			product[i] += (double)p[i];
+		}
+	}
+}
+
+/* Strips [begin, end) of channels. */
 static void join_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct job *job = arg;
 	const struct sl_eps_attr *attr = c->node->attr;
+	double sum[SL_NORM_STRIP], product[SL_NORM_STRIP];
+	double rows = (double)job->r.rows;
 
-	for (int64_t ch = begin; ch < end; ch++) {
-		double sum = 0, product = 0;
-		double r = 1 / sqrt((double)job->var[ch] + attr->eps);
-		for (int64_t b = 0; b < job->r.blocks; b++) {
-			sum += (double)job->sum[b * job->r.c + ch];
-			product += (double)job->product[b * job->r.c + ch];
+	for (int64_t k = begin; k < end; k++) {
+		int64_t n = sl_norm_strip(&job->r, k);
+		join_strip(job, k * SL_NORM_STRIP, n, sum, product);
+		for (int64_t i = 0; i < n; i++) {
+			int64_t ch = k * SL_NORM_STRIP + i;
+			double r = 1 / sqrt((double)job->var[ch] + attr->eps);
+			double dgamma = product[i] * r;
+			job->slope[ch] = (float)(-r * dgamma / rows);
+			job->offset[ch] = (float)(-sum[i] / rows);
+			((float *)c->out[1])[ch] = (float)dgamma;
+			((float *)c->out[2])[ch] = (float)sum[i];
 		}
-		product *= r;
-		job->slope[ch] = (float)(-r * product / (double)job->r.rows);
-		job->offset[ch] = (float)(-sum / (double)job->r.rows);
-		((float *)c->out[1])[ch] = (float)product;
-		((float *)c->out[2])[ch] = (float)sum;
 	}
 }
 
@@ -191,7 +214,8 @@ static sl_status run(const struct sl_call *c, bool relu)
 		job.scale[ch] = (float)((double)job.gamma[ch] /
 					sqrt((double)job.var[ch] + attr->eps));
 	sl_cpu_for(c, &job, job.r.blocks, 1, sums_range);
-	sl_cpu_for(c, &job, job.r.c, sl_cpu_grain(job.r.blocks * 4), join_range);
+	sl_cpu_for(c, &job, sl_norm_strips(&job.r),
+		sl_cpu_grain(job.r.blocks * SL_NORM_STRIP), join_range);
 	sl_cpu_for(
 		c, &job, job.r.rows, job.r.block, writers[relu][job.r.c % SL_LANES == 0]);
 	return SL_OK;
