@@ -82,6 +82,12 @@ struct sl_vocab_attr {
 	int64_t vocab;
 };
 
+/* matmul_adamw */
+struct sl_matmul_adamw_attr {
+	bool trans_a, trans_b;
+	double beta1, beta2, eps, weight_decay;
+};
+
 /* clip_coef */
 struct sl_clip_attr {
 	double max_norm;

@@ -9,14 +9,21 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/units.h"
-#include "graph/op.h"
+#include "graph/ir.h"
 #include "memory/trace.h"
 #include "sluice/ops.h"
+
+/* Sizes of a product that an update makes itself. */
+#define LEAST_SIDE 128
+#define LEAST_DEPTH 64
+#define MOST_DEPTH 512
 
 /* What a slice's update is made of. */
 struct slice {
 	sl_val param, grad, state[2], lr, step, coef;
 	struct sl_optim_attr attr;
+	sl_val product[2]; /* the gradient's factors, where the update makes it itself */
+	struct sl_matmul_attr form;
 };
 
 static void update_sgd(struct sl_graph *g, const struct slice *s)
@@ -41,7 +48,13 @@ static void update_adam(struct sl_graph *g, const struct slice *s)
 static void update_adamw(struct sl_graph *g, const struct slice *s)
 {
 	const sl_val pgmv[4] = {s->param, s->grad, s->state[0], s->state[1]};
+	const sl_val pmvab[5] = {
+		s->param, s->state[0], s->state[1], s->product[0], s->product[1]};
 
+	if (!sl_val_is_none(s->product[0])) {
+		(void)sl_matmul_adamw(g, pmvab, s->lr, s->step, &s->form, &s->attr);
+		return;
+	}
 	(void)sl_adamw(g, pgmv, s->lr, s->step, s->coef, &s->attr);
 }
 
@@ -51,13 +64,14 @@ struct optimizer {
 	const char *state[2]; /* names as PyTorch's state dict has them */
 	double weight_decay; /* default */
 	void (*update)(struct sl_graph *g, const struct slice *s);
+	bool takes_products;
 };
 
 static const struct optimizer optimizers[] = {
-	{"adam", 2, {"exp_avg", "exp_avg_sq"}, 0, update_adam},
-	{"adamw", 2, {"exp_avg", "exp_avg_sq"}, 0.01, update_adamw},
-	{"momentum", 1, {"momentum_buffer", NULL}, 0, update_momentum},
-	{"sgd", 0, {NULL, NULL}, 0, update_sgd},
+	{"adam", 2, {"exp_avg", "exp_avg_sq"}, 0, update_adam, false},
+	{"adamw", 2, {"exp_avg", "exp_avg_sq"}, 0.01, update_adamw, true},
+	{"momentum", 1, {"momentum_buffer", NULL}, 0, update_momentum, false},
+	{"sgd", 0, {NULL, NULL}, 0, update_sgd, false},
 };
 
 static const struct optimizer *find(const char *name)
@@ -132,6 +146,56 @@ static sl_val declare_state(
 	return sl_state(g, name, &type, (struct sl_init){SL_INIT_ZERO, 0});
 }
 
+static bool is_read(const struct sl_graph *g, sl_val v)
+{
+	for (uint32_t k = g->values[v.index].producer; k < g->n_nodes; k++)
+		for (int i = 0; i < g->nodes[k].n_in; i++)
+			if (g->nodes[k].in[i].index == v.index)
+				return true;
+	return false;
+}
+
+/* Where the factors are small beside the gradient, so that holding them costs less memory
+ * than the gradient did. */
+static bool is_worth(const struct sl_type *p, int64_t k)
+{
+	int64_t m = p->shape.dim[0];
+	int64_t n = p->shape.dim[1];
+
+	return m >= LEAST_SIDE && n >= LEAST_SIDE && k >= LEAST_DEPTH &&
+	       k <= MOST_DEPTH && 4 * k * (m + n) <= 3 * m * n;
+}
+
+static bool is_f32_matrix(const struct sl_graph *g, sl_val v)
+{
+	const struct sl_type *t = sl_val_type(g, v);
+
+	return t->dtype == SL_F32 && t->shape.rank == 2;
+}
+
+/* The factors of a gradient that is one product and that nothing else reads: the update
+ * can make it tile by tile. */
+static void find_product(const struct sl_graph *g, struct slice *s)
+{
+	uint32_t producer = g->values[s->grad.index].producer;
+	const struct sl_ir_node *n;
+
+	if (producer == UINT32_MAX || !sl_val_is_none(s->coef) ||
+		!is_f32_matrix(g, s->param) || is_read(g, s->grad))
+		return;
+	n = &g->nodes[producer];
+	if (strcmp(n->op->name, "matmul") != 0 || !sl_val_is_none(n->in[2]) ||
+		!is_f32_matrix(g, n->in[0]) || !is_f32_matrix(g, n->in[1]))
+		return;
+	s->form = *(const struct sl_matmul_attr *)n->attr;
+	if (s->form.low || s->form.wide ||
+		!is_worth(sl_val_type(g, s->param),
+			sl_val_type(g, n->in[0])->shape.dim[s->form.trans_a ? 0 : 1]))
+		return;
+	s->product[0] = n->in[0];
+	s->product[1] = n->in[1];
+}
+
 static void update_param(struct sl_graph *g, const struct optimizer *o, struct slice s)
 {
 	const struct sl_type type = *sl_val_type(g, s.param);
@@ -140,6 +204,8 @@ static void update_param(struct sl_graph *g, const struct optimizer *o, struct s
 
 	do {
 		cut(&type, part, &s.attr);
+		if (o->takes_products && s.attr.count == 0)
+			find_product(g, &s);
 		for (int i = 0; i < o->n_states; i++)
 			s.state[i] = declare_state(g, &s, o->state[i], part);
 		o->update(g, &s);
@@ -237,6 +303,7 @@ sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config
 			continue;
 		s.param = params[i];
 		s.grad = grads[i];
+		s.product[0] = SL_VAL_NONE;
 		update_param(g, o, s);
 	}
 	(void)sl_step_next(g, s.step);

@@ -195,7 +195,11 @@ static void run_block(
 			t.cols = (int)least(SL_TILE_COLS, b->cols - j);
 			t.col_bias =
 				last && io->col_bias ? io->col_bias + b->col + j : NULL;
-			run_tile(p, &t, b->y + (b->row + i) * t.y_step, b->col + j);
+			if (io->tile)
+				io->tile(io->tile_ctx, &t, b->row + i, b->col + j);
+			else
+				run_tile(p, &t, b->y + (b->row + i) * t.y_step,
+					b->col + j);
 		}
 	}
 }

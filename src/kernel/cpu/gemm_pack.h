@@ -50,6 +50,10 @@ struct sl_pack_io {
 	bool accumulate; /* y += */
 	float *workspace;
 	struct sl_pool *pool;
+	/* Runs tile t of y, at that row and column, in place of writing it; only where
+	 * depth is k. NULL: tiles are written. */
+	void (*tile)(void *ctx, const struct sl_tile *t, int64_t row, int64_t col);
+	void *tile_ctx;
 };
 
 void sl_pack_run(const struct sl_pack *p, const struct sl_pack_io *io);

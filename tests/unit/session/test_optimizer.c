@@ -137,6 +137,45 @@ static void updates_by_slice_are_updates_of_the_whole(void **state)
 	sl_graph_destroy(g);
 }
 
+/* The update of w [192, 256] in y = x w with x [rows, 192]. */
+static const char *update_of_product(int64_t rows, const struct sl_session_config *config)
+{
+	const struct sl_type type_w = {SL_F32, SL_SHAPE(192, 256)};
+	const struct sl_type type_x = {SL_F32, SL_SHAPE(rows, 192)};
+	struct sl_graph *g = NULL;
+	const char *name;
+	sl_val w, grad;
+
+	sl_assert_ok(sl_graph_create(&g));
+	w = sl_param(g, "w", &type_w, (struct sl_init){SL_INIT_ZERO, 0});
+	sl_val y = sl_matmul(g, sl_input(g, "x", &type_x, NULL), w, SL_VAL_NONE, NULL);
+	struct sl_grad_request r = {.loss = sl_sum(g, sl_mul(g, y, y), NULL),
+		.seed = SL_VAL_NONE,
+		.wrt = &w,
+		.n_wrt = 1};
+	sl_assert_ok(sl_graph_grad(g, &r, &grad));
+	sl_assert_ok(sl_optimizer_append(g, config, &w, &grad, 1));
+	name = g->nodes[g->n_nodes - 2].op->name; /* before step_next */
+	sl_graph_destroy(g);
+	return name;
+}
+
+static void an_update_makes_a_gradient_of_small_factors_itself(void **state)
+{
+	struct sl_session_config config = {.optim = "adamw", .weight_decay = -1};
+
+	(void)state;
+	assert_string_equal(update_of_product(64, &config), "matmul_adamw");
+	assert_string_equal(update_of_product(80, &config), "matmul_adamw");
+	assert_string_equal(update_of_product(32, &config), "adamw");
+	assert_string_equal(update_of_product(96, &config), "adamw");
+	config.clip = 1;
+	assert_string_equal(update_of_product(64, &config), "adamw");
+	config.clip = 0;
+	config.optim = "adam";
+	assert_string_equal(update_of_product(64, &config), "adam");
+}
+
 static void states_have_the_names_of_pytorch(void **state)
 {
 	const struct {
@@ -175,6 +214,7 @@ int main(void)
 		SL_TEST(the_checkpoint_names_slices_and_shapes),
 		SL_TEST(no_update_needs_more_than_a_slice_of_each_state),
 		SL_TEST(updates_by_slice_are_updates_of_the_whole),
+		SL_TEST(an_update_makes_a_gradient_of_small_factors_itself),
 		SL_TEST(states_have_the_names_of_pytorch),
 		SL_TEST(an_unknown_optimizer_is_refused_with_those_there_are),
 	};
