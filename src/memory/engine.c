@@ -281,23 +281,34 @@ static sl_status (*const acts[SL_ACTION_COUNT])(
 	[SL_ACTION_RECOMPUTE] = act_again,
 };
 
+static sl_status apply_action(struct sl_engine *e, const struct sl_action *a, uint32_t op)
+{
+	sl_status st;
+
+	/* Nobody but another copy may meet bytes of those that are held. */
+	if (a->kind != SL_ACTION_OUT && a->kind != SL_ACTION_IN)
+		sl_engine_release(e);
+	st = acts[a->kind](e, a, e->pair.index.root[a->value]);
+	if (st != SL_OK && a->kind == SL_ACTION_RECOMPUTE)
+		return sl_fail_prefix(st, "run again at op %u", op);
+	return st == SL_OK || e->broken ? st : blame(e, st, op, a->value);
+}
+
 static sl_status apply_actions(struct sl_engine *e, uint32_t op, enum sl_phase phase)
 {
 	const struct sl_engine_index *x = &e->pair.index;
 	const uint32_t *first = &x->action_first[2 * (size_t)op + (phase == SL_AFTER)];
+	sl_status st = SL_OK;
 
-	for (uint32_t i = first[0]; i < first[1];) {
+	for (uint32_t i = first[0]; i < first[1] && st == SL_OK;) {
 		const struct sl_action *a = &e->pair.plan->actions[i];
-		sl_status st = acts[a->kind](e, a, x->root[a->value]);
 
-		if (st != SL_OK && a->kind == SL_ACTION_RECOMPUTE)
-			return sl_fail_prefix(st, "run again at op %u", op);
-		if (st != SL_OK)
-			return e->broken ? st : blame(e, st, op, a->value);
+		st = apply_action(e, a, op);
 		i += a->kind == SL_ACTION_RECOMPUTE ? x->again[x->again_of[i]].n_lines
 						    : 1;
 	}
-	return SL_OK;
+	sl_engine_release(e);
+	return st;
 }
 
 static sl_status wrong_pair(const struct sl_engine *e, uint32_t op)

@@ -232,6 +232,7 @@ sl_status sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl
 		e->stats.swap_out_bytes += c->bytes;
 	if (sl_engine_is_together(e, c->in ? c->from.space : c->to.space))
 		return sl_engine_copy_together(e, channel, c);
+	sl_engine_release(e);
 	enqueue(e, channel, c);
 	return SL_OK;
 }

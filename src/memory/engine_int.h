@@ -45,6 +45,15 @@ struct sl_copy {
 						   0: none */
 };
 
+/* Copies of neighbours to neighbours that are carried out as one. */
+#define SL_ENGINE_MAX_HELD 8u
+struct sl_engine_held {
+	struct sl_copy whole; /* of all of them; 0 bytes: none */
+	uint32_t channel, n;
+	uint32_t values[SL_ENGINE_MAX_HELD];
+	uint64_t bytes[SL_ENGINE_MAX_HELD];
+};
+
 struct sl_channel {
 	struct sl_engine *e;
 	uint32_t id;
@@ -117,6 +126,7 @@ struct sl_engine {
 	struct sl_engine_opts opts;
 	struct sl_engine_pair pair;
 	uint8_t *staging; /* SL_TIER_CHUNK_BYTES */
+	struct sl_engine_held held;
 	uint8_t *spare; /* addresses for pages that change places; NULL: they do not */
 	uint8_t *bounce; /* two blocks of SL_TIER_MAX_ALIGN; NULL: none */
 	const struct sl_engine_again *running; /* while opts.again is called */
@@ -165,9 +175,12 @@ SL_NODISCARD sl_status sl_engine_wait_all(struct sl_engine *e);
 
 /* engine_together.c: copies by the compute threads. */
 bool sl_engine_is_together(const struct sl_engine *e, uint32_t space);
+/* Waits for what is in the way, and holds the copy: its neighbour may be next. */
 SL_NODISCARD sl_status sl_engine_copy_together(
 	struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
 
+/* Carries out what is held: before anybody touches its bytes. */
+void sl_engine_release(struct sl_engine *e);
 /* Which copies in may take the pages of the copy below. */
 SL_NODISCARD sl_status sl_engine_index_takes(
 	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);

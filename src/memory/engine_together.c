@@ -7,7 +7,8 @@
  *
  * Cheaper still is no copying: whole pages in the middle of a value change places with
  * those of its other place, where both lie alike within a page and the copy that is read
- * is not read again.
+ * is not read again. Neighbours that go to neighbours are one range: the pages that they
+ * share change places too.
  */
 #include "memory/engine_int.h"
 
@@ -89,39 +90,87 @@ static void exchange(const struct sl_engine *e, struct job *j)
 	}
 }
 
-static void note(struct sl_engine *e, struct sl_channel *ch, uint64_t bytes, uint64_t ns)
+static void note(struct sl_engine *e, struct sl_channel *ch, uint64_t ns)
 {
 	pthread_mutex_lock(&e->lock);
-	ch->took.copies++;
-	ch->took.bytes += bytes;
+	ch->took.copies += e->held.n;
+	ch->took.bytes += e->held.whole.bytes;
 	ch->took.ns += ns;
 	pthread_mutex_unlock(&e->lock);
 	e->stats.stall_ns += ns;
+}
+
+static void emit(const struct sl_engine *e, uint32_t i, bool end)
+{
+	const struct sl_engine_held *h = &e->held;
+	enum sl_event_kind in = end ? SL_EV_IN_END : SL_EV_IN_BEGIN;
+	enum sl_event_kind out = end ? SL_EV_OUT_END : SL_EV_OUT_BEGIN;
+
+	sl_event_emit(e->opts.events, h->whole.in ? in : out, h->values[i], h->bytes[i]);
+}
+
+/* The time is the first one's; the others are said to take none. */
+void sl_engine_release(struct sl_engine *e)
+{
+	struct sl_engine_held *h = &e->held;
+	const struct sl_copy *c = &h->whole;
+	struct job j;
+	sl_ns begin;
+
+	if (h->n == 0)
+		return;
+	j = (struct job){.to = address(e, &c->to),
+		.from = address(e, &c->from),
+		.bytes = c->bytes};
+	begin = sl_clock_now();
+	emit(e, 0, false);
+	if (c->takes)
+		exchange(e, &j);
+	sl_pool_run(
+		e->opts.pool, pieces(j.head) + pieces(j.bytes - j.tail), copy_piece, &j);
+	emit(e, 0, true);
+	for (uint32_t i = 1; i < h->n; i++) {
+		emit(e, i, false);
+		emit(e, i, true);
+	}
+	note(e, &e->channels[h->channel], (uint64_t)(sl_clock_now() - begin));
+	if (!c->in)
+		sl_engine_poison(e, c->from.at, c->bytes);
+	h->n = 0;
+}
+
+static bool follows(const struct sl_range *a, const struct sl_range *b, uint64_t bytes)
+{
+	return a->space == b->space && a->at + bytes == b->at;
+}
+
+static bool goes_along(
+	const struct sl_engine_held *h, uint32_t channel, const struct sl_copy *c)
+{
+	const struct sl_copy *w = &h->whole;
+
+	return h->n > 0 && h->n < SL_ENGINE_MAX_HELD && h->channel == channel &&
+	       w->in == c->in && w->takes == c->takes &&
+	       follows(&w->from, &c->from, w->bytes) && follows(&w->to, &c->to, w->bytes);
 }
 
 /* Copies under way of other tiers may still read or write these bytes. */
 sl_status sl_engine_copy_together(
 	struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
 {
-	struct job j = {.to = address(e, &c->to),
-		.from = address(e, &c->from),
-		.bytes = c->bytes};
-	sl_ns begin;
+	struct sl_engine_held *h = &e->held;
 
 	SL_TRY(sl_engine_wait_range(e, &c->from, c->takes));
 	SL_TRY(sl_engine_wait_range(e, &c->to, true));
-	begin = sl_clock_now();
-	sl_event_emit(e->opts.events, c->in ? SL_EV_IN_BEGIN : SL_EV_OUT_BEGIN, c->value,
-		c->bytes);
-	if (c->takes)
-		exchange(e, &j);
-	sl_pool_run(
-		e->opts.pool, pieces(j.head) + pieces(j.bytes - j.tail), copy_piece, &j);
-	sl_event_emit(
-		e->opts.events, c->in ? SL_EV_IN_END : SL_EV_OUT_END, c->value, c->bytes);
-	note(e, &e->channels[channel], c->bytes, (uint64_t)(sl_clock_now() - begin));
-	if (!c->in)
-		sl_engine_poison(e, c->from.at, c->bytes);
+	if (goes_along(h, channel, c)) {
+		h->whole.bytes += c->bytes;
+	} else {
+		sl_engine_release(e);
+		h->whole = *c;
+		h->channel = channel;
+	}
+	h->values[h->n] = c->value;
+	h->bytes[h->n++] = c->bytes;
 	return SL_OK;
 }
 

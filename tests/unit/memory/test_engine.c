@@ -93,7 +93,6 @@ static void contents_are_right_where_pages_change_places(void **state)
 	(void)state;
 	sl_assert_ok(sl_pool_create(2, &pool));
 	roll_and_run(11, pool);
-	roll_and_run(12, pool);
 	sl_pool_destroy(pool);
 }
 
