@@ -4,9 +4,9 @@
  * what the cells do with it while it is in the first-level cache.
  *
  * The weights are read anew in each step, so they are brought into panels first, in the
- * order in which a step reads them: forward [H, 4, 16], the four gates of 16 cells,
- * backward [4 H, 32]. A panel is multiplied with a few samples at a time, whose sums stay
- * in registers. Panels are shared out among threads, steps follow each other.
+ * order in which a step reads them: forward [2, H, 2, 16], two pairs of gates of 16
+ * cells, backward [4 H, 32]. A panel is multiplied with a few samples at a time, whose
+ * sums stay in registers. Panels are shared out among threads, steps follow each other.
  *
  * 1. f32. Each sum runs over the cells in order, in one thread: no bit depends on their
  * number.
@@ -21,10 +21,11 @@
 
 #define LANES 16
 #define GATES 4
-#define FORWARD_VECTORS GATES
-#define BACKWARD_VECTORS 2
-#define FORWARD_ROWS 6
-#define BACKWARD_ROWS 12
+#define PAIRS 2 /* of gates */
+#define VECTORS 2
+#define WIDTH (VECTORS * LANES)
+#define ROWS 12
+#define AHEAD 32 /* rows of a panel: what comes from the third-level cache takes long */
 /* gcc 12 does not align vectors on the address sanitizer's stack (gcc bug 110027). */
 #define PLAIN __attribute__((no_sanitize("address")))
 
@@ -40,7 +41,7 @@ static struct sizes sizes_of(const struct sl_node_info *n, bool backward)
 {
 	const int64_t *dim = (backward ? n->in[1] : n->out[1]).shape.dim;
 	struct sizes s = {.t = dim[0], .n = dim[1], .h = dim[2]};
-	int64_t width = backward ? BACKWARD_VECTORS * LANES : LANES;
+	int64_t width = backward ? WIDTH : LANES;
 
 	s.panels = (s.h + width - 1) / width;
 	s.depth = backward ? GATES * s.h : s.h;
@@ -59,7 +60,7 @@ static sl_status prepare(
 	const struct sl_node_info *n, bool backward, struct sl_prepared *out)
 {
 	struct sizes s = sizes_of(n, backward);
-	int64_t width = LANES * (backward ? BACKWARD_VECTORS : FORWARD_VECTORS);
+	int64_t width = backward ? WIDTH : GATES * LANES;
 
 	*out = (struct sl_prepared){
 		.workspace_bytes = (size_t)(s.panels * s.depth * width) * sizeof(float),
@@ -81,7 +82,7 @@ static sl_status backward_prepare(const struct sl_node_info *n,
 	return prepare(n, true, out);
 }
 
-/* A panel times `rows` samples: out [rows, vectors, LANES]. */
+/* A panel [depth, 2, LANES] times `rows` samples: out [rows, 2, LANES]. */
 struct product {
 	const float *a; /* the first sample's row */
 	int64_t stride; /* to the next one's */
@@ -90,73 +91,61 @@ struct product {
 	float *out;
 };
 
-/* `rows` and `vectors` are constants where this is called: the sums stay in registers. */
+/* `rows` is a constant where this is called, so that the sums stay in registers. */
 static inline __attribute__((always_inline)) PLAIN void multiply(
-	const struct product *p, int rows, int vectors)
+	const struct product *p, int rows)
 {
-	lanes sum[BACKWARD_ROWS][FORWARD_VECTORS];
+	lanes sum[ROWS][VECTORS];
 	const float *w = p->w;
 	const float *a = p->a;
 
 #pragma GCC unroll 16
 	for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++)
-			sum[r][v] = (lanes){0};
-	for (int64_t k = 0; k < p->depth; k++, w += vectors * LANES) {
-		lanes part[FORWARD_VECTORS];
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++)
-			part[v] = *(const lanes *)(w + v * LANES);
+		sum[r][0] = sum[r][1] = (lanes){0};
+	for (int64_t k = 0; k < p->depth; k++, w += WIDTH) {
+		lanes first = *(const lanes *)w;
+		lanes second = *(const lanes *)(w + LANES);
+		__builtin_prefetch(w + AHEAD * WIDTH);
+		__builtin_prefetch(w + AHEAD * WIDTH + LANES);
 #pragma GCC unroll 16
-		for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-			for (int v = 0; v < vectors; v++)
-				sum[r][v] += a[r * p->stride + k] * part[v];
+		for (int r = 0; r < rows; r++) {
+			sum[r][0] += a[r * p->stride + k] * first;
+			sum[r][1] += a[r * p->stride + k] * second;
+		}
 	}
 #pragma GCC unroll 16
-	for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-		for (int v = 0; v < vectors; v++)
-			*(lanes *)(p->out + (r * vectors + v) * LANES) = sum[r][v];
+	for (int r = 0; r < rows; r++) {
+		*(lanes *)(p->out + r * WIDTH) = sum[r][0];
+		*(lanes *)(p->out + r * WIDTH + LANES) = sum[r][1];
+	}
 }
 
-#define PRODUCT(way, rows, vectors) \
-	PLAIN static void way##rows(const struct product *p) \
+#define PRODUCT(rows) \
+	PLAIN static void product##rows(const struct product *p) \
 	{ \
-		multiply(p, rows, vectors); \
+		multiply(p, rows); \
 	}
-#define FORWARD(rows) PRODUCT(forward, rows, FORWARD_VECTORS)
-#define BACKWARD(rows) PRODUCT(backward, rows, BACKWARD_VECTORS)
-FORWARD(1)
-FORWARD(2)
-FORWARD(3)
-FORWARD(4)
-FORWARD(5)
-FORWARD(6)
-BACKWARD(1)
-BACKWARD(2)
-BACKWARD(3)
-BACKWARD(4)
-BACKWARD(5)
-BACKWARD(6)
-BACKWARD(7)
-BACKWARD(8)
-BACKWARD(9)
-BACKWARD(10)
-BACKWARD(11)
-BACKWARD(12)
+PRODUCT(1)
+PRODUCT(2)
+PRODUCT(3)
+PRODUCT(4)
+PRODUCT(5)
+PRODUCT(6)
+PRODUCT(7)
+PRODUCT(8)
+PRODUCT(9)
+PRODUCT(10)
+PRODUCT(11)
+PRODUCT(12)
 
-static void (*const forward[FORWARD_ROWS])(const struct product *) = {
-	forward1, forward2, forward3, forward4, forward5, forward6};
-static void (*const backward[BACKWARD_ROWS])(const struct product *) = {backward1,
-	backward2, backward3, backward4, backward5, backward6, backward7, backward8,
-	backward9, backward10, backward11, backward12};
+static void (*const products[ROWS])(const struct product *) = {product1, product2,
+	product3, product4, product5, product6, product7, product8, product9, product10,
+	product11, product12};
 
-/* Samples of block b when n of them are cut evenly into blocks of at most `most`. */
-static int64_t first_row(int64_t n, int64_t most, int64_t b)
+/* Samples of block b when n of them are cut evenly into blocks of at most ROWS. */
+static int64_t first_row(int64_t n, int64_t b)
 {
-	return b * n / ((n + most - 1) / most);
+	return b * n / ((n + ROWS - 1) / ROWS);
 }
 
 /* One step's work, shared out by panels. */
@@ -173,7 +162,16 @@ static int64_t panel_at(const struct step *st, int64_t i)
 	return st->back ? st->s.panels - 1 - i : i;
 }
 
-/* w [4 H, H] to [panel][H][gate][lane]: a column of w becomes a row. */
+/* One gate's rows of `count` cells as columns; read side by side, so that a line of the
+ * panel is written at once. */
+static void turn(const float *from, float *to, int64_t h, int64_t count)
+{
+	for (int64_t k = 0; k < h; k++)
+		for (int64_t lane = 0; lane < count; lane++)
+			to[k * WIDTH + lane] = from[lane * h + k];
+}
+
+/* w [4 H, H] to [panel][pair][H][2][lane]: a column of w becomes a row. */
 static void forward_pack(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
@@ -186,19 +184,15 @@ static void forward_pack(
 		int64_t count = h - i * LANES < LANES ? h - i * LANES : LANES;
 		if (count < LANES)
 			memset(to, 0, (size_t)(h * GATES * LANES) * sizeof(*to));
-		for (int64_t row = 0; row < GATES * count; row++) {
-			int64_t gate = row / count;
-			int64_t lane = row % count;
-			const float *from = w + (gate * h + i * LANES + lane) * h;
-			for (int64_t k = 0; k < h; k++)
-				to[(k * GATES + gate) * LANES + lane] = from[k];
-		}
+		for (int64_t gate = 0; gate < GATES; gate++)
+			turn(w + (gate * h + i * LANES) * h,
+				to + gate / 2 * h * WIDTH + gate % 2 * LANES, h, count);
 	}
 }
 
-/* Cells j of one sample in a step. rec: [gate][LANES], the recurrent product. */
+/* Cells j of one sample in a step. rec: the recurrent product, of pairs of gates. */
 struct cells {
-	const float *z, *rec, *before; /* before: c of the step before, or NULL */
+	const float *z, *rec[PAIRS], *before; /* before: c of the step before, or NULL */
 	float *gates, *y, *c;
 	int64_t h;
 };
@@ -210,10 +204,10 @@ static inline __attribute__((always_inline)) void run_cells(
 
 #pragma omp simd
 	for (int64_t j = 0; j < count; j++) {
-		float i = sl_sigmoidf(x->z[j] + x->rec[j]);
-		float f = sl_sigmoidf(x->z[h + j] + x->rec[LANES + j]);
-		float g = sl_tanhf(x->z[2 * h + j] + x->rec[2 * LANES + j]);
-		float o = sl_sigmoidf(x->z[3 * h + j] + x->rec[3 * LANES + j]);
+		float i = sl_sigmoidf(x->z[j] + x->rec[0][j]);
+		float f = sl_sigmoidf(x->z[h + j] + x->rec[0][LANES + j]);
+		float g = sl_tanhf(x->z[2 * h + j] + x->rec[1][j]);
+		float o = sl_sigmoidf(x->z[3 * h + j] + x->rec[1][LANES + j]);
 		float c = i * g + (x->before ? f * x->before[j] : 0.0f);
 		x->gates[j] = i;
 		x->gates[h + j] = f;
@@ -231,12 +225,12 @@ static void forward_rows(const struct sl_call *c, const struct step *st, int64_t
 	int64_t j = panel * LANES;
 	const float *c0 = c->in[3];
 
-	for (int64_t n = rows[0]; n < rows[1]; n++, rec += GATES * LANES) {
+	for (int64_t n = rows[0]; n < rows[1]; n++, rec += WIDTH) {
 		int64_t row = st->t * st->s.n + n;
 		float *cell = (float *)c->out[2] + row * h + j;
 		struct cells x = {
 			.z = (const float *)c->in[0] + row * GATES * h + j,
-			.rec = rec,
+			.rec = {rec, rec + ROWS * WIDTH},
 			.before = st->t ? cell - st->s.n * h
 				  : c0	? c0 + n * h + j
 					: NULL,
@@ -257,20 +251,21 @@ PLAIN static void forward_panels(
 {
 	const struct step *st = arg;
 	const struct sizes *s = &st->s;
-	float rec[FORWARD_ROWS * GATES * LANES] = {0};
+	float rec[PAIRS * ROWS * WIDTH] = {0};
 
 	for (int64_t i = begin; i < end; i++) {
 		int64_t panel = panel_at(st, i);
-		for (int64_t b = 0; first_row(s->n, FORWARD_ROWS, b) < s->n; b++) {
-			const int64_t rows[2] = {first_row(s->n, FORWARD_ROWS, b),
-				first_row(s->n, FORWARD_ROWS, b + 1)};
-			if (st->a)
-				forward[rows[1] - rows[0] - 1](&(struct product){
+		for (int64_t b = 0; first_row(s->n, b) < s->n; b++) {
+			const int64_t rows[2] = {
+				first_row(s->n, b), first_row(s->n, b + 1)};
+			for (int64_t k = 0; st->a && k < PAIRS; k++)
+				products[rows[1] - rows[0] - 1](&(struct product){
 					.a = st->a + rows[0] * s->h,
 					.stride = s->h,
-					.w = st->panels + panel * s->h * GATES * LANES,
+					.w = st->panels +
+					     (panel * PAIRS + k) * s->h * WIDTH,
 					.depth = s->h,
-					.out = rec,
+					.out = rec + k * ROWS * WIDTH,
 				});
 			forward_rows(c, st, panel, rows, rec);
 		}
@@ -296,7 +291,7 @@ static void backward_pack(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct sizes *s = arg;
-	const int64_t width = BACKWARD_VECTORS * LANES;
+	const int64_t width = WIDTH;
 	const float *w = c->in[2];
 
 	for (int64_t i = begin; i < end; i++) {
@@ -343,7 +338,7 @@ static inline __attribute__((always_inline)) void run_cells_dx(
 static void backward_rows(const struct sl_call *c, const struct step *st, int64_t panel,
 	const int64_t rows[2], const float *rec)
 {
-	const int64_t width = BACKWARD_VECTORS * LANES;
+	const int64_t width = WIDTH;
 	int64_t h = st->s.h;
 	int64_t j = panel * width;
 	int64_t count = h - j < width ? h - j : width;
@@ -381,16 +376,16 @@ PLAIN static void backward_panels(
 {
 	const struct step *st = arg;
 	const struct sizes *s = &st->s;
-	const int64_t width = BACKWARD_VECTORS * LANES;
-	float rec[BACKWARD_ROWS * BACKWARD_VECTORS * LANES] = {0};
+	const int64_t width = WIDTH;
+	float rec[ROWS * WIDTH] = {0};
 
 	for (int64_t i = begin; i < end; i++) {
 		int64_t panel = panel_at(st, i);
-		for (int64_t b = 0; first_row(s->n, BACKWARD_ROWS, b) < s->n; b++) {
-			const int64_t rows[2] = {first_row(s->n, BACKWARD_ROWS, b),
-				first_row(s->n, BACKWARD_ROWS, b + 1)};
+		for (int64_t b = 0; first_row(s->n, b) < s->n; b++) {
+			const int64_t rows[2] = {
+				first_row(s->n, b), first_row(s->n, b + 1)};
 			if (st->a)
-				backward[rows[1] - rows[0] - 1](&(struct product){
+				products[rows[1] - rows[0] - 1](&(struct product){
 					.a = st->a + rows[0] * s->depth,
 					.stride = s->depth,
 					.w = st->panels + panel * s->depth * width,
