@@ -169,7 +169,14 @@ static void axes_that_jump_are_followed(void **state)
 	for (int i = 0; i < M; i++)
 		bias[i] = (float)i;
 	float *at = work + (64 - (uintptr_t)work % 64) / sizeof(float);
-	sl_pack_run(&p, &(struct sl_pack_io){a, b, y, bias, NULL, true, at, NULL});
+	sl_pack_run(&p, &(struct sl_pack_io){
+				.a = a,
+				.b = b,
+				.y = y,
+				.row_bias = bias,
+				.accumulate = true,
+				.workspace = at,
+			});
 	for (int i = 0; i < M * N; i++) {
 		int row = i / N;
 		int col = i % N / SPAN * JUMP + i % N % SPAN;
