@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Batch normalisation of x [N, C, ...], also with ReLU: training, gradients, inference.
- * f32; one channel is one piece of work, so each of its sums is added by one thread in
- * order. The mean is taken first, then sum and squares of what is left. A channel is read
- * two or three times. dx may take the bytes of dy: a channel's sums come before its first
- * element is written.
+ * f32, x, y, dy and dx also bf16; one channel is one piece of work, so each of its sums
+ * is added by one thread in order. The mean is taken first, then sum and squares of what
+ * is left. A channel is read two or three times. dx may take the bytes of dy: a channel's
+ * sums come before its first element is written.
  */
 #include "kernel/cpu/cpu.h"
 
 #include <math.h>
 
 #include "graph/op_attr.h"
+#include "kernel/cpu/low.h"
 
 /* x seen as [n, c, inner]. */
 struct channels {
@@ -74,30 +75,54 @@ static void relu_plane(
 static void write_plane(
 	const struct sl_call *c, int64_t at, int64_t n, const float k[4], bool relu)
 {
-	const float *x = (const float *)c->in[0] + at;
-	const float *z = c->node->n_in > 3 ? (const float *)c->in[3] + at : NULL;
-	float *y = (float *)c->out[0] + at;
+	enum sl_dtype t = c->node->in[0].dtype;
+	bool added = c->node->n_in > 3 && relu;
+	float buf[3][SL_LOW_BLOCK];
 
-	if (relu)
-		relu_plane(x, z, y, n, k);
-	else
-		scale_plane(x, y, n, k);
+	for (int64_t m, end = at + n; at < end; at += m) {
+		m = sl_low_block(at, end);
+		const float *x = sl_low_load(c->in[0], t, at, m, buf[0]);
+		const float *z = added ? sl_low_load(c->in[3], t, at, m, buf[1]) : NULL;
+		float *y = sl_low_room(c->out[0], t, at, buf[2]);
+		if (relu)
+			relu_plane(x, z, y, m, k);
+		else
+			scale_plane(x, y, m, k);
+		sl_low_store(c->out[0], t, at, m, y);
+	}
+}
+
+/* Sum of n elements from `at`, or with moments the sums of x - shift and its square. */
+static double add_plane(
+	const struct sl_call *c, int64_t at, int64_t n, float shift, double *moments)
+{
+	float buf[SL_LOW_BLOCK];
+	double sum = 0;
+
+	for (int64_t m, end = at + n; at < end; at += m) {
+		m = sl_low_block(at, end);
+		const float *x = sl_low_load(c->in[0], c->node->in[0].dtype, at, m, buf);
+		if (moments)
+			sl_cpu_moments(x, m, shift, moments);
+		else
+			sum += sl_cpu_sum(x, m);
+	}
+	return sum;
 }
 
 static void forward_channel(
 	const struct sl_call *c, const struct channels *s, int64_t ch, bool relu)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
-	const float *x = c->in[0];
 	double gamma = (double)((const float *)c->in[1])[ch];
 	double moment[2] = {0, 0};
 	double sum = 0;
 
 	for (int64_t i = 0; i < s->n; i++)
-		sum += sl_cpu_sum(x + plane(s, i, ch), s->inner);
+		sum += add_plane(c, plane(s, i, ch), s->inner, 0, NULL);
 	float near = (float)(sum / s->count);
 	for (int64_t i = 0; i < s->n; i++)
-		sl_cpu_moments(x + plane(s, i, ch), s->inner, near, moment);
+		(void)add_plane(c, plane(s, i, ch), s->inner, near, moment);
 	double rest = moment[0] / s->count;
 	double var = moment[1] / s->count - rest * rest;
 	var = var < 0 ? 0 : var;
@@ -135,12 +160,23 @@ static sl_status forward_relu_run(const struct sl_call *c)
 	return SL_OK;
 }
 
+/* Channels' values are f32; x, what is added to it, y, dy and dx may be bf16. */
+static bool accepts(const struct sl_node_info *n)
+{
+	uint32_t low = 1;
+
+	for (int i = 1; i < n->n_in; i++)
+		if (n->in[i].shape.rank > 1)
+			low |= 1u << i;
+	return sl_cpu_is_f32_or_mixed(n, low, 1);
+}
+
 #define KERNEL(op_name, run_fn) \
 	const struct sl_kernel sl_kernel_vec_##op_name = { \
 		.name = "vec_" #op_name, \
 		.op = #op_name, \
 		.rank = 10, \
-		.accepts = sl_cpu_is_f32, \
+		.accepts = accepts, \
 		.run = run_fn, \
 	};
 KERNEL(batch_norm, forward_run)
@@ -150,9 +186,11 @@ KERNEL(batch_norm_add_relu, forward_relu_run)
 /* What the gradients read. */
 struct backward {
 	struct channels s;
-	const float *x, *gamma, *mean, *var, *dy;
+	const float *gamma, *mean, *var;
 	const float *beta; /* with ReLU; else NULL */
-	float *dx;
+	const void *x, *dy;
+	void *dx;
+	enum sl_dtype dtype; /* of these three */
 };
 
 /* dx = a (dy + (b (x - mean) + d)), k = {mean, a, b, d}; dy may be dx. */
@@ -182,31 +220,60 @@ static void pass_plane(
 		dx[i] = (x[i] - mean) * scale + beta <= 0 ? 0 : dy[i];
 }
 
+/* Adds up n elements from `at`; with ReLU what passes it is left in dx. */
+static void sum_plane(
+	const struct backward *p, int64_t at, int64_t n, const float k[3], double sum[2])
+{
+	enum sl_dtype t = p->dtype;
+	float buf[3][SL_LOW_BLOCK];
+
+	for (int64_t m, end = at + n; at < end; at += m) {
+		m = sl_low_block(at, end);
+		const float *x = sl_low_load(p->x, t, at, m, buf[0]);
+		const float *from = sl_low_load(p->dy, t, at, m, buf[1]);
+		if (p->beta) {
+			float *dx = sl_low_room(p->dx, t, at, buf[2]);
+			pass_plane(x, from, dx, m, k);
+			sl_low_store(p->dx, t, at, m, dx);
+			from = dx;
+		}
+		sl_cpu_weights(from, x, m, k[0], sum);
+	}
+}
+
+static void write_dx(const struct backward *p, int64_t at, int64_t n, const float k[4])
+{
+	const void *from = p->beta ? p->dx : p->dy;
+	enum sl_dtype t = p->dtype;
+	float buf[3][SL_LOW_BLOCK];
+
+	for (int64_t m, end = at + n; at < end; at += m) {
+		m = sl_low_block(at, end);
+		float *dx = sl_low_room(p->dx, t, at, buf[2]);
+		backward_plane(sl_low_load(p->x, t, at, m, buf[0]),
+			sl_low_load(from, t, at, m, buf[1]), dx, m, k);
+		sl_low_store(p->dx, t, at, m, dx);
+	}
+}
+
 static void backward_channel(
 	const struct sl_call *c, const struct backward *p, int64_t ch)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
 	const struct channels *s = &p->s;
-	const float *from = p->beta ? p->dx : p->dy;
 	float mean = p->mean[ch];
 	double r = 1 / sqrt((double)p->var[ch] + attr->eps);
 	double a = (double)p->gamma[ch] * r;
 	double sum[2] = {0, 0};
 
-	for (int64_t i = 0; i < s->n; i++) {
-		int64_t at = plane(s, i, ch);
-		if (p->beta)
-			pass_plane(p->x + at, p->dy + at, p->dx + at, s->inner,
-				(const float[]){mean, (float)a, p->beta[ch]});
-		sl_cpu_weights(from + at, p->x + at, s->inner, mean, sum);
-	}
+	for (int64_t i = 0; i < s->n; i++)
+		sum_plane(p, plane(s, i, ch), s->inner,
+			(const float[]){mean, (float)a, p->beta ? p->beta[ch] : 0}, sum);
 	double dgamma = sum[1] * r;
 	const float k[4] = {mean, (float)a, (float)(-r * dgamma / s->count),
 		(float)(-sum[0] / s->count)};
-	for (int64_t i = 0; i < s->n; i++) {
-		int64_t at = plane(s, i, ch);
-		backward_plane(p->x + at, from + at, p->dx + at, s->inner, k);
-	}
+	for (int64_t i = 0; i < s->n; i++)
+		write_dx(p, plane(s, i, ch), s->inner, k);
 	((float *)c->out[1])[ch] = (float)dgamma;
 	((float *)c->out[2])[ch] = (float)sum[0];
 }
@@ -230,6 +297,7 @@ static sl_status backward(const struct sl_call *c, const float *beta, int first)
 		.var = c->in[first + 1],
 		.dy = c->in[first + 2],
 		.dx = c->out[0],
+		.dtype = c->node->in[0].dtype,
 	};
 
 	sl_cpu_for(c, &p, p.s.c, sl_cpu_grain(p.s.n * p.s.inner), backward_range);
@@ -264,8 +332,7 @@ static void infer_range(
 			(double)((const float *)c->in[1])[ch] / sqrt(var + attr->eps);
 		const float k[4] = {((const float *)c->in[3])[ch], 0, (float)scale,
 			((const float *)c->in[2])[ch]};
-		scale_plane((const float *)c->in[0] + p * s.inner,
-			(float *)c->out[0] + p * s.inner, s.inner, k);
+		write_plane(c, p * s.inner, s.inner, k, false);
 	}
 }
 
