@@ -162,6 +162,7 @@ static sl_status run(struct cli_args *args)
 	SL_TRY(cli_settle_shared(args));
 	args->config.model = args->operands[0];
 	args->config.infer_only = true;
+	args->config.logits_only = true;
 	args->config.valid_ratio = -1; /* all of a text, not its held-out tenth */
 	if (args->config.serve != NULL)
 		return serve(args);

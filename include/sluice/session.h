@@ -62,6 +62,7 @@ struct sl_session_config {
 	int64_t eval_steps; /* at most so many batches; 0: all */
 	bool allow_nan; /* a loss that is not finite does not end the run */
 	bool infer_only; /* no optimizer, no training program */
+	bool logits_only; /* with infer_only: nothing else is asked for, no evaluation */
 	bool as_built; /* with infer_only: the model's graph as it is, without passes */
 
 	const char *save_path; /* written at the end, and every save_every steps; NULL:

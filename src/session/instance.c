@@ -151,13 +151,20 @@ out:
 	return st;
 }
 
+static bool runs_fast(const struct sl_node_info *n)
+{
+	return sl_kernel_select(n) != &sl_kernel_ref;
+}
+
 /* The prologue is kept only where it does something. */
-static sl_status run_passes(struct sl_instance *x)
+static sl_status run_passes(struct sl_instance *x, const char *output)
 {
 	SL_TRY(sl_graph_create(&x->prologue));
 	sl_pass_declare(x->prologue, x->graph);
 	SL_TRY(sl_graph_status(x->prologue));
-	SL_TRY(sl_passes_run(&x->graph, x->prologue));
+	SL_TRY(sl_passes_run(&x->graph,
+		&(struct sl_pass_env){
+			.prologue = x->prologue, .output = output, .runs = runs_fast}));
 	if (sl_graph_node_count(x->prologue) > 0)
 		return SL_OK;
 	sl_graph_destroy(x->prologue);
@@ -174,7 +181,7 @@ sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instan
 	SL_TRY_OUT(begin(r, &x));
 	SL_TRY_OUT(sl_graph_bind(x.graph, r->tmpl, &bind));
 	if (r->fixed_weights)
-		SL_TRY_OUT(run_passes(&x));
+		SL_TRY_OUT(run_passes(&x, r->output));
 	SL_TRY_OUT(sl_program_seal(x.graph, r->seal_threads, &x.program));
 	*out = x;
 	return SL_OK;

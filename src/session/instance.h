@@ -33,6 +33,7 @@ struct sl_instance_request {
 					      instance itself does */
 	int64_t batch, seq;
 	int seal_threads;
+	const char *output; /* with fixed weights: the one that is wanted; NULL: all */
 	bool fixed_weights; /* they never change: passes may put them in other forms */
 };
 /* Forward, backward and update of one step. */

@@ -126,6 +126,7 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 		.batch = batch_of(s, id),
 		.seq = s->seq,
 		.seal_threads = s->seal_threads,
+		.output = s->config.logits_only ? "logits" : NULL,
 		.fixed_weights = s->config.infer_only && !s->config.as_built,
 	};
 

@@ -42,10 +42,31 @@ static void first_of(struct sl_rewrite *r, sl_val v)
 		r->map[v.index] = sl_transpose(r->to, r->other[v.index], to_first);
 }
 
+static struct sl_type turned(const struct sl_type *t)
+{
+	const int64_t *d = t->shape.dim;
+
+	return (struct sl_type){t->dtype, SL_SHAPE(d[0], d[2], d[3], d[1])};
+}
+
 static bool fits_conv(const struct sl_rewrite *r, const struct sl_ir_node *n)
 {
-	return sl_rewrite_type(r, n->in[0])->dtype == SL_F32 &&
-	       sl_conv_packs(n->attr, &sl_rewrite_type(r, n->in[1])->shape);
+	const struct sl_type *w = sl_rewrite_type(r, n->in[1]);
+	const struct sl_conv_last_attr attr = {
+		.conv = *(const struct sl_conv_attr *)n->attr};
+	const struct sl_type none = {.dtype = SL_DTYPE_COUNT};
+	const struct sl_type in[4] = {
+		turned(sl_rewrite_type(r, n->in[0])), *w, none, none};
+	const struct sl_type out = turned(sl_rewrite_type(r, n->out[0]));
+	const struct sl_node_info last = {.op = &sl_op_conv2d_last,
+		.attr = &attr,
+		.n_in = 4,
+		.n_out = 1,
+		.in = in,
+		.out = &out};
+
+	return w->dtype == SL_F32 && sl_conv_packs(n->attr, &w->shape) &&
+	       (r->env->runs == NULL || r->env->runs(&last));
 }
 
 static bool fits_mean(const struct sl_rewrite *r, const struct sl_ir_node *n)

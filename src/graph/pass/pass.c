@@ -61,12 +61,13 @@ static void count_uses(struct sl_rewrite *r)
 }
 
 static sl_status begin(
-	struct sl_rewrite *r, const struct sl_graph *g, struct sl_graph *prologue)
+	struct sl_rewrite *r, const struct sl_graph *g, const struct sl_pass_env *env)
 {
 	size_t n = (size_t)g->n_values + 1;
 
 	*r = (struct sl_rewrite){.from = g,
-		.prologue = prologue,
+		.prologue = env->prologue,
+		.env = env,
 		.keep = sl_calloc((size_t)g->n_nodes + 1, sizeof(*r->keep)),
 		.uses = sl_calloc(n, sizeof(*r->uses)),
 		.user = sl_calloc(n, sizeof(*r->user)),
@@ -120,15 +121,15 @@ static sl_status sweep(struct sl_rewrite *r, const struct sl_pass *pass)
 }
 
 static sl_status run(
-	const struct sl_pass *pass, struct sl_graph **g, struct sl_graph *prologue)
+	const struct sl_pass *pass, struct sl_graph **g, const struct sl_pass_env *env)
 {
 	struct sl_rewrite r = {0};
 	struct sl_graph *old = *g;
 	sl_status st = SL_OK;
 
-	if ((pass->weights && prologue == NULL) || changes_values(old))
+	if ((pass->weights && env->prologue == NULL) || changes_values(old))
 		return SL_OK;
-	SL_TRY_OUT(begin(&r, old, prologue));
+	SL_TRY_OUT(begin(&r, old, env));
 	if (pass->begin && !pass->begin(&r))
 		goto out;
 	SL_TRY_OUT(sweep(&r, pass));
@@ -139,19 +140,33 @@ out:
 	return st == SL_OK ? st : sl_fail_prefix(st, "pass %s", pass->name);
 }
 
-sl_status sl_passes_run(struct sl_graph **g, struct sl_graph *prologue)
+/* Other outputs go; what they alone need is dead then. */
+static bool drop_outputs(struct sl_rewrite *r, uint32_t node)
+{
+	const struct sl_ir_node *n = sl_rewrite_node(r, node);
+	const struct sl_io_attr *attr = n->attr;
+
+	return n->op == &sl_op_fetch && strcmp(attr->name, r->env->output) != 0;
+}
+
+static const struct sl_pass one_output = {.name = "one_output", .node = drop_outputs};
+
+sl_status sl_passes_run(struct sl_graph **g, const struct sl_pass_env *env)
 {
 	SL_TRY(sl_graph_status(*g));
+	if (env->output != NULL)
+		SL_TRY(run(&one_output, g, env));
 	for (size_t i = 0; i < SL_COUNT(table); i++)
-		SL_TRY(run(table[i], g, prologue));
+		SL_TRY(run(table[i], g, env));
 	return SL_OK;
 }
 
-sl_status sl_pass_run(const char *name, struct sl_graph **g, struct sl_graph *prologue)
+sl_status sl_pass_run(
+	const char *name, struct sl_graph **g, const struct sl_pass_env *env)
 {
 	SL_TRY(sl_graph_status(*g));
 	for (size_t i = 0; i < SL_COUNT(table); i++)
 		if (strcmp(table[i]->name, name) == 0)
-			return run(table[i], g, prologue);
+			return run(table[i], g, env);
 	return SL_FAIL(SL_E_INVALID, "there is no pass '%s'", name);
 }

@@ -2,7 +2,7 @@
 #ifndef SL_GRAPH_PASS_REWRITE_H
 #define SL_GRAPH_PASS_REWRITE_H
 
-#include "graph/ir.h"
+#include "graph/pass/pass.h"
 
 /*
  * One sweep over the nodes of a graph, in order, building another: nodes are copied, left
@@ -12,6 +12,7 @@ struct sl_rewrite {
 	const struct sl_graph *from;
 	struct sl_graph *to;
 	struct sl_graph *prologue; /* NULL: weights must not change */
+	const struct sl_pass_env *env;
 	bool *keep; /* [nodes] the live ones */
 	uint32_t *uses; /* [values] inputs of live nodes that are this value */
 	uint32_t *user; /* [values] the last such node */

@@ -75,7 +75,7 @@ static void batch_norm_goes_into_the_weights(void **state)
 
 	(void)state;
 	assert_text("pass/block.txt", g);
-	sl_assert_ok(sl_pass_run("fold_norm", &g, p));
+	sl_assert_ok(sl_pass_run("fold_norm", &g, &(struct sl_pass_env){.prologue = p}));
 	assert_text("pass/fold_norm.txt", g);
 	assert_text("pass/fold_norm_prologue.txt", p);
 	sl_graph_destroy(g);
@@ -87,7 +87,7 @@ static void weights_that_others_see_are_not_folded(void **state)
 	struct sl_graph *g = block(true), *p = prologue_of(g);
 
 	(void)state;
-	sl_assert_ok(sl_pass_run("fold_norm", &g, p));
+	sl_assert_ok(sl_pass_run("fold_norm", &g, &(struct sl_pass_env){.prologue = p}));
 	assert_int_equal(sl_graph_node_count(p), 0);
 	sl_graph_destroy(g);
 	sl_graph_destroy(p);
@@ -98,8 +98,9 @@ static void images_lie_channels_last_between_convolutions(void **state)
 	struct sl_graph *g = block(false), *p = prologue_of(g);
 
 	(void)state;
-	sl_assert_ok(sl_pass_run("fold_norm", &g, p));
-	sl_assert_ok(sl_pass_run("channels_last", &g, p));
+	sl_assert_ok(sl_pass_run("fold_norm", &g, &(struct sl_pass_env){.prologue = p}));
+	sl_assert_ok(
+		sl_pass_run("channels_last", &g, &(struct sl_pass_env){.prologue = p}));
 	assert_text("pass/channels_last.txt", g);
 	sl_graph_destroy(g);
 	sl_graph_destroy(p);
@@ -110,7 +111,7 @@ static void all_passes_leave_convolutions_alone(void **state)
 	struct sl_graph *g = block(false), *p = prologue_of(g);
 
 	(void)state;
-	sl_assert_ok(sl_passes_run(&g, p));
+	sl_assert_ok(sl_passes_run(&g, &(struct sl_pass_env){.prologue = p}));
 	assert_text("pass/all.txt", g);
 	assert_text("pass/all_prologue.txt", p);
 	sl_graph_destroy(g);
@@ -122,7 +123,7 @@ static void without_a_prologue_weights_stay(void **state)
 	struct sl_graph *g = block(false);
 
 	(void)state;
-	sl_assert_ok(sl_passes_run(&g, NULL));
+	sl_assert_ok(sl_passes_run(&g, &(struct sl_pass_env){0}));
 	assert_text("pass/no_prologue.txt", g);
 	sl_graph_destroy(g);
 }
@@ -133,7 +134,7 @@ static void graphs_that_change_values_are_left_alone(void **state)
 
 	(void)state;
 	sl_step_next(g, sl_state(g, "step", &(struct sl_type){SL_I64, SL_SCALAR}, zero));
-	sl_assert_ok(sl_passes_run(&g, NULL));
+	sl_assert_ok(sl_passes_run(&g, &(struct sl_pass_env){0}));
 	assert_ptr_equal(g, before);
 	sl_graph_destroy(g);
 }
@@ -143,7 +144,7 @@ static void an_unknown_pass_is_a_mistake(void **state)
 	struct sl_graph *g = block(false);
 
 	(void)state;
-	assert_int_equal(sl_pass_run("none", &g, NULL), SL_E_INVALID);
+	assert_int_equal(sl_pass_run("none", &g, &(struct sl_pass_env){0}), SL_E_INVALID);
 	sl_graph_destroy(g);
 }
 
@@ -172,7 +173,7 @@ static sl_status run_all(void *ctx)
 	SL_TRY_OUT(sl_graph_create(&p));
 	sl_pass_declare(p, g);
 	SL_TRY_OUT(sl_graph_status(p));
-	SL_TRY_OUT(sl_passes_run(&g, p));
+	SL_TRY_OUT(sl_passes_run(&g, &(struct sl_pass_env){.prologue = p}));
 out:
 	sl_graph_destroy(g);
 	sl_graph_destroy(p);
