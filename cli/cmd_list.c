@@ -35,6 +35,7 @@ static const struct listing listings[] = {
 	{"policies", sl_policy_name_at, sl_policy_option_at},
 	{"job-policies", sl_job_policy_name_at, NULL},
 	{"ops", sl_op_name_at, NULL},
+	{"passes", sl_pass_name_at, NULL},
 	{"devices", sl_device_name_at, NULL},
 	{"tiers", sl_tier_name_at, NULL},
 	{"costs", sl_costs_name_at, NULL},

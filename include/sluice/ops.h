@@ -17,5 +17,7 @@
 
 /* Operators for listings; *help says whether one has a gradient. NULL past the end. */
 const char *sl_op_name_at(size_t i, const char **help);
+/* Passes over inference graphs, in the order they run. NULL past the end. */
+const char *sl_pass_name_at(size_t i, const char **help);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "graph/dce.h"
 #include "graph/pass/rewrite.h"
+#include "sluice/ops.h"
 
 #define SL_PASS(variable) extern const struct sl_pass sl_pass_##variable;
 #include "graph/pass/passes.def"

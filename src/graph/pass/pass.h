@@ -40,7 +40,4 @@ SL_NODISCARD sl_status sl_pass_run(
 /* Declares the persistent values of `from` in g, in their order. */
 void sl_pass_declare(struct sl_graph *g, const struct sl_graph *from);
 
-/* Passes for listings. NULL past the end. */
-const char *sl_pass_name_at(size_t i, const char **help);
-
 #endif
