@@ -97,7 +97,7 @@ static sl_status run(struct cli_args *args)
 	}
 	return SL_FAIL(SL_E_USAGE,
 		"there is no list of '%s'; there are models policies job-policies ops "
-		"devices tiers costs data messages errors",
+		"passes devices tiers costs data messages errors",
 		args->operands[0]);
 }
 
@@ -105,8 +105,8 @@ static const struct cli_options *const groups[] = {&cli_output_options, NULL};
 
 const struct cli_command cli_command_list = {
 	.name = "list",
-	.operands = "models|policies|job-policies|ops|devices|tiers|costs|data|messages|"
-		    "errors",
+	.operands = "models|policies|job-policies|ops|passes|devices|tiers|costs|data|"
+		    "messages|errors",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",
