@@ -72,7 +72,7 @@ uninstall: ## remove what install put there
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
 
 clean: ## remove the build folders
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)-count
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile mk/*.mk | \

@@ -18,7 +18,8 @@ OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/libsluice.a
 
 # Kernels are built for the machine that builds them; NaN and infinity still behave.
-KERNEL_FLAGS := -O3 -march=native -ffp-contract=fast -fopenmp-simd -fno-math-errno \
+MARCH ?= native
+KERNEL_FLAGS := -O3 -march=$(MARCH) -ffp-contract=fast -fopenmp-simd -fno-math-errno \
 	-fno-trapping-math -Wno-pass-failed
 $(BUILD)/src/kernel/cpu/%.o: CFLAGS += $(KERNEL_FLAGS)
 
@@ -30,13 +31,15 @@ say = @printf '  %-4s %s\n' '$(1)' '$@'; $(2)
 endif
 
 # Objects are built anew when the compiler or a flag changed, the library when a source went.
-FLAGS_TEXT := $(CC) $(WARN) $(OPT) $(SAN) $(KERNEL_FLAGS)
+FLAGS_TEXT := $(CC) $(WARN) $(OPT) $(SAN)
 .PHONY: force
-$(BUILD)/.flags $(BUILD)/.sources: force
+$(BUILD)/.flags $(BUILD)/.kernel-flags $(BUILD)/.sources: force
 	@mkdir -p $(@D)
 	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
 $(BUILD)/.flags: TEXT_OF = $(FLAGS_TEXT)
+$(BUILD)/.kernel-flags: TEXT_OF = $(KERNEL_FLAGS)
 $(BUILD)/.sources: TEXT_OF = $(SRC)
+$(filter $(BUILD)/src/kernel/cpu/%,$(OBJ)): $(BUILD)/.kernel-flags
 
 $(BUILD)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)

@@ -79,8 +79,19 @@ part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
 		--env FULL=1 --env STEPS=20 --env KILLS=50 \
 		tests/e2e/verify.sh tests/e2e/kill.py tests/e2e/storm.py $(wildcard tests/acceptance/*.sh tests/acceptance/*.py)
-part-perf: all $(TOOLS_BIN)
-	$(call run,perf) --timeout 900 --env SLUICE=$(abspath $(BUILD))/sluice \
+# Counts of instructions need kernels that valgrind can run, and that are the same on each machine.
+COUNTS := $(BUILD)-count/tests/perf/counts
+$(BUILD)/tests/perf/counts: $(BUILD)/tests/perf/counts.o $(HARNESS) $(LIB)
+	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS))
+-include $(BUILD)/tests/perf/counts.d
+.PHONY: counts perf-update
+counts:
+	@+$(MAKE) --no-print-directory BUILD=$(BUILD)-count MARCH=x86-64-v3 $(COUNTS)
+perf-update: counts ## rewrite the counts of tests/perf/counts.txt; review the difference
+	@COUNTS=$(abspath $(COUNTS)) tests/perf/counts.py --update
+	@git --no-pager diff --stat -- tests/perf
+part-perf: all counts $(TOOLS_BIN)
+	$(call run,perf) --timeout 900 --env SLUICE=$(abspath $(BUILD))/sluice --env COUNTS=$(abspath $(COUNTS)) \
 		$(wildcard tests/perf/*.sh tests/perf/*.py)
 part-oom: $(C_BIN)
 	$(call run,oom) --jobs $(JOBS) $(call calls,sl_torture)
@@ -126,7 +137,7 @@ check-fault: ## tests in which system calls, tiers and devices fail
 	$(call parts,fault oom-fs)
 check-e2e: ## the command line, end to end
 	$(call parts,build e2e)
-check-perf: ## performance limits, as ratios within one run
+check-perf: ## performance limits, as ratios within one run, and counts of instructions
 	$(call parts,build perf)
 
 check-acceptance: ## the figures of a release: full sizes, memory, learning (an hour or two)
