@@ -29,21 +29,21 @@
 /* One line of 64 bytes past the caches, to an aligned address; what orders such stores
  * before later ones. */
 #if defined(__SSE2__)
-typedef long long sl_m128 __attribute__((vector_size(16), may_alias));
-typedef long long sl_m128_any __attribute__((vector_size(16), may_alias, aligned(1)));
+#include <emmintrin.h>
 static inline void sl_stream_line(void *to, const void *from)
 {
-	const sl_m128_any *s = from;
-	sl_m128 a = s[0], b = s[1], c = s[2], d = s[3];
-	sl_m128 *t = to;
+	const __m128i *s = from;
+	__m128i a = _mm_loadu_si128(&s[0]), b = _mm_loadu_si128(&s[1]);
+	__m128i c = _mm_loadu_si128(&s[2]), d = _mm_loadu_si128(&s[3]);
+	__m128i *t = to;
 
-	__builtin_ia32_movntdq(&t[0], a);
-	__builtin_ia32_movntdq(&t[1], b);
-	__builtin_ia32_movntdq(&t[2], c);
-	__builtin_ia32_movntdq(&t[3], d);
+	_mm_stream_si128(&t[0], a);
+	_mm_stream_si128(&t[1], b);
+	_mm_stream_si128(&t[2], c);
+	_mm_stream_si128(&t[3], d);
 }
 #define SL_STREAM_LINE(to, from) sl_stream_line(to, from)
-#define SL_STREAM_END() __builtin_ia32_sfence()
+#define SL_STREAM_END() _mm_sfence()
 #else
 #define SL_STREAM_LINE(to, from) __builtin_memcpy(to, from, 64)
 #define SL_STREAM_END() ((void)0)
