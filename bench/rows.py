@@ -25,6 +25,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.expanduser(os.environ.get("PEERS", "~/.cache/sluice/peers"))
 
 
+# Ended from outside too, no stopped program stays behind.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 class Gone(Exception):
     """A program ended instead of going on."""
 
