@@ -119,7 +119,7 @@ class Row:
 
     def work(self):
         """The step's operations and peak bytes, from a short profile."""
-        words = [SLUICE, "profile", self.model, "--batch", str(self.batch), "--steps", "1", "--warmup", "1", "--json",
+        words = [SLUICE, "profile", self.model, "--batch", str(self.batch), "--steps", "1", "--before", "1", "--json",
                  "--top", "1", "--no-dropout", "--allow-nan", *self.options] + (["--infer"] if self.infer else [])
         out = subprocess.run(words, capture_output=True, text=True)
         if out.returncode:

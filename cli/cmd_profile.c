@@ -126,7 +126,7 @@ static const struct cli_option rows[] = {
 		"only the N rows that take longest (default: 30; with --json all)"},
 	{"infer", NULL, CLI_FLAG, offsetof(struct cli_args, infer),
 		"forward batches instead of training steps"},
-	{"warmup", "N", CLI_COUNT, offsetof(struct cli_args, warmup),
+	{"before", "N", CLI_COUNT, offsetof(struct cli_args, warmup),
 		"steps before those that are measured (default: 2); --steps are "
 		"measured (default: 5)"},
 	{"trace", "FILE", CLI_TEXT, offsetof(struct cli_args, events),
