@@ -41,7 +41,7 @@ class Program:
         self.rest = b""
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL,
-                                        env={**os.environ, "OMP_WAIT_POLICY": "passive", **(env or {})})
+                                        env={**os.environ, **(env or {})})
         os.set_blocking(self.process.stdout.fileno(), False)
 
     def lines(self):

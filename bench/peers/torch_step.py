@@ -10,7 +10,6 @@ import os
 import sys
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 import torch.nn.functional as F
 from torch import nn
