@@ -106,7 +106,8 @@ static void emit(const struct sl_engine *e, uint32_t i, bool end)
 	enum sl_event_kind in = end ? SL_EV_IN_END : SL_EV_IN_BEGIN;
 	enum sl_event_kind out = end ? SL_EV_OUT_END : SL_EV_OUT_BEGIN;
 
-	sl_event_emit(e->opts.events, h->whole.in ? in : out, h->values[i], h->bytes[i]);
+	sl_event_emit_on(e->opts.events, h->channel, h->whole.in ? in : out, h->values[i],
+		h->bytes[i]);
 }
 
 /* The time is the first one's; the others are said to take none. */

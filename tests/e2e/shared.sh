@@ -162,7 +162,9 @@ ended $b gpt "under a daemon that was killed and restarted is bit for bit the sa
 stop_daemon
 
 # What stays of three jobs is one and a half times the device: they are parked in turn.
-stay=$(($(field peak_device_bytes "$work/net.alone")))
+stay=$(field peak_device_bytes "$work/net.alone")
+most=$(field peak_device_bytes "$work/gpt.alone")
+[ "$stay" -gt "$most" ] || stay=$most
 start_daemon --budget $((stay * 105 / 100)) --quantum 50ms
 launch net $net
 a=$!

@@ -8,13 +8,12 @@ written here by what their papers say; names are torchvision's, so a branch in t
 """
 import os, sys, tempfile
 
-# Batch norm over a few values multiplies rounding: PyTorch's own gradients in f32 and f64 are 0.02, 0.02,
-# 0.08 and 0.1 apart at these sizes. A branch in the wrong place or a wrong padding is off by far more.
+# Batch norm over a few values multiplies rounding: PyTorch's own gradients in f32 and f64 are up to 0.1 apart at these sizes. A branch in the wrong place or a wrong padding is off by far more.
 CASES = {  # model: side of the input, batch, bounds on the loss and on |ours - theirs| / |theirs| of a gradient
     "resnet50": (32, 8, 1e-3, 0.1),
     "densenet121": (32, 8, 1e-4, 0.1),
     "mobilenetv2": (64, 8, 1e-3, 0.1),
-    "inceptionv3": (75, 4, 5e-3, 0.25),
+    "inceptionv3": (107, 8, 1e-3, 0.1),
     "inceptionv4": (107, 8, 1e-3, 0.3),
 }
 DEBIAN_PYTHON = "/usr/bin/python3"

@@ -27,8 +27,9 @@ static int64_t least(int64_t a, int64_t b)
 
 static __mmask16 mask_of(int64_t n)
 {
-	return n >= LANES ? (__mmask16)0xffff
-			  : (__mmask16)((1U << (n > 0 ? (int)n : 0)) - 1);
+	uint32_t lanes = n >= LANES ? LANES : n > 0 ? (uint32_t)n : 0;
+
+	return (__mmask16)((1U << lanes) - 1);
 }
 
 /* Elements [at, at + n) of a source, n at most 16; the others are 0. */

@@ -18,8 +18,9 @@ bool sl_tile_is_here(void)
 
 static __mmask16 mask_of(int cols)
 {
-	return cols >= LANES ? (__mmask16)0xffff
-			     : (__mmask16)((1U << (cols > 0 ? cols : 0)) - 1);
+	uint32_t lanes = cols >= LANES ? LANES : cols > 0 ? (uint32_t)cols : 0;
+
+	return (__mmask16)((1U << lanes) - 1);
 }
 
 static inline __attribute__((always_inline)) void finish(

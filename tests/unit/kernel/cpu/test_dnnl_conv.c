@@ -93,7 +93,7 @@ static void with_kernels(struct sl_case *k, case_fn fn, void *ctx)
 
 	for (size_t i = 0; (kernel = sl_kernel_at(i)) != NULL; i++)
 		if (strcmp(kernel->op, k->node.op->name) == 0 &&
-			kernel->accepts(&k->node))
+			sl_kernel_accepts(kernel, &k->node))
 			fn(k, kernel, ctx);
 }
 

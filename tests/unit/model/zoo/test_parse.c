@@ -74,8 +74,6 @@ static void mistakes_are_usage_errors_that_list_what_exists(void **state)
 		{"mlp:sizes=5-0", "sizes=5-0: expected"},
 		{"mlp:sizes=1-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1", "expected 2 to 16"},
 		{"unet:input=3x16x15", "height and width must be at least 16"},
-		{"lstm:context=513",
-			"context=513: the network is unrolled over at most 512"},
 		{"mlp:classes=3", "mlp has no option 'classes'; it has sizes dropout"},
 		{"lenet5:input=28x28", "input=28x28: expected channels x height x width"},
 		{"lenet5:input=1x28x28x1", "expected channels"},
