@@ -101,13 +101,13 @@ static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 static sl_val before(struct sl_graph *g, sl_val y, sl_val h0)
 {
 	const struct sl_slice_attr but_last = {.end = {-1, INT64_MAX, INT64_MAX}};
-	const struct sl_shape *s = sl_op_shape(g, y);
-	sl_val rest = sl_slice(g, y, &but_last);
+	sl_val parts[2] = {h0, sl_slice(g, y, &but_last)};
 
 	if (sl_val_is_none(h0))
-		return sl_pad(g, rest, &(struct sl_pad_attr){.before = {1}});
-	sl_val parts[2] = {
-		s ? sl_reshape(g, h0, &SL_SHAPE(1, s->dim[1], s->dim[2])) : h0, rest};
+		return sl_pad(g, parts[1], &(struct sl_pad_attr){.before = {1}});
+	const struct sl_shape *s = sl_op_shape(g, y); /* until the next node */
+	if (s)
+		parts[0] = sl_reshape(g, h0, &SL_SHAPE(1, s->dim[1], s->dim[2]));
 	return sl_concat(g, parts, 2, 0);
 }
 
