@@ -104,6 +104,8 @@ static sl_status pack_ref(const struct sl_call *c)
 	const struct sl_shape *s = &c->node->in[0].shape;
 	struct sl_walk w;
 
+	if (sl_shape_count(s) == 0)
+		return SL_OK;
 	memcpy(c->workspace, c->in[0], (size_t)sl_type_bytes(&c->node->in[0]));
 	sl_walk_init(&w, s);
 	for (; sl_walk_more(&w); sl_walk_next(&w))
