@@ -101,4 +101,15 @@ struct sl_full_attr {
 	int64_t dim[SL_MAX_RANK];
 };
 
+/* x [..., C] seen as n rows of c. */
+struct sl_rows {
+	int64_t n, c;
+};
+
+static inline struct sl_rows sl_rows_of(const struct sl_shape *x)
+{
+	return (struct sl_rows){
+		.n = sl_shape_span(x, 0, x->rank - 1), .c = x->dim[x->rank - 1]};
+}
+
 #endif

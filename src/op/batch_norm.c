@@ -14,7 +14,7 @@
  *    Where mean is an output of batch_norm, the number of values is read from the shape
  * of its x, so that an instance with another batch size divides by its own.
  */
-#include "op/op_util.h"
+#include "op/batch_norm.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,28 +35,7 @@ static const struct sl_attr_field stats_fields[] = {
 	SL_ATTR(struct stats_attr, count, I64, 1),
 };
 
-/* x seen as [n, c, inner]. */
-struct channels {
-	int64_t n, c, inner, count;
-};
-
-static struct channels channels_of(const struct sl_shape *x)
-{
-	struct channels s = {
-		.n = x->dim[0], .c = x->dim[1], .inner = sl_shape_span(x, 2, x->rank)};
-
-	s.count = s.n * s.inner;
-	return s;
-}
-
-static int64_t at(const struct channels *s, int64_t channel, int64_t i)
-{
-	return (i / s->inner * s->c + channel) * s->inner + i % s->inner;
-}
-
-/* x is [N, C, ...] and inputs [1, n_in) before `last` are [C], of x's type or f32 for
- * bf16. */
-static sl_status check(const struct sl_node_info *n, int last)
+sl_status sl_batch_norm_check(const struct sl_node_info *n, int last)
 {
 	const struct sl_eps_attr *attr = n->attr;
 
@@ -72,10 +51,10 @@ static sl_status check(const struct sl_node_info *n, int last)
 	return SL_OK;
 }
 
-static sl_status check_count(const struct sl_shape *x)
+sl_status sl_batch_norm_check_count(const struct sl_shape *x)
 {
 	char text[SL_SHAPE_TEXT];
-	struct channels s = channels_of(x);
+	struct sl_channels s = sl_channels_of(x);
 
 	if (s.count > 1)
 		return SL_OK;
@@ -86,35 +65,45 @@ static sl_status check_count(const struct sl_shape *x)
 		sl_shape_print(x, text), s.count);
 }
 
-static struct sl_type per_channel(const struct sl_type *x)
+void sl_batch_norm_types(const struct sl_node_info *n, struct sl_type out[3])
 {
-	return (struct sl_type){sl_dtype_wide(x->dtype), SL_SHAPE(x->shape.dim[1])};
+	const struct sl_type *x = &n->in[0];
+
+	out[0] = *x;
+	out[1] = (struct sl_type){sl_dtype_wide(x->dtype), SL_SHAPE(x->shape.dim[1])};
+	out[2] = out[1];
+}
+
+sl_status sl_batch_norm_check_flow(const struct sl_grad *c)
+{
+	if (sl_val_is_none(c->dout[1]) && sl_val_is_none(c->dout[2]))
+		return SL_OK;
+	return SL_FAIL(SL_E_UNSUPPORTED,
+		"a gradient flows into the mean or variance that %s hands out; use only "
+		"its first output in the loss",
+		c->node->op->name);
 }
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)
 {
-	SL_TRY(check(n, n->n_in));
-	SL_TRY(check_count(&n->in[0].shape));
-	out[0] = n->in[0];
-	out[1] = per_channel(&n->in[0]);
-	out[2] = out[1];
+	SL_TRY(sl_batch_norm_check(n, n->n_in));
+	SL_TRY(sl_batch_norm_check_count(&n->in[0].shape));
+	sl_batch_norm_types(n, out);
 	return SL_OK;
 }
 
 static sl_status dx_infer(const struct sl_node_info *n, struct sl_type *out)
 {
-	SL_TRY(check(n, 4));
+	SL_TRY(sl_batch_norm_check(n, 4));
 	SL_TRY(sl_check_type_as(n, 4, 0));
-	SL_TRY(check_count(&n->in[0].shape));
-	out[0] = n->in[0];
-	out[1] = per_channel(&n->in[0]);
-	out[2] = out[1];
+	SL_TRY(sl_batch_norm_check_count(&n->in[0].shape));
+	sl_batch_norm_types(n, out);
 	return SL_OK;
 }
 
 static sl_status infer_infer(const struct sl_node_info *n, struct sl_type *out)
 {
-	SL_TRY(check(n, n->n_in));
+	SL_TRY(sl_batch_norm_check(n, n->n_in));
 	out[0] = n->in[0];
 	return SL_OK;
 }
@@ -124,10 +113,7 @@ static sl_status grad(struct sl_grad *c)
 	const struct sl_eps_attr *attr = c->node->attr;
 	sl_val d[3];
 
-	if (!sl_val_is_none(c->dout[1]) || !sl_val_is_none(c->dout[2]))
-		return SL_FAIL(SL_E_UNSUPPORTED, "a gradient flows into the mean or "
-						 "variance that batch_norm hands out; "
-						 "use only its first output in the loss");
+	SL_TRY(sl_batch_norm_check_flow(c));
 	sl_batch_norm_dx(
 		c->g, c->in[0], c->in[1], c->out[1], c->out[2], c->dout[0], attr->eps, d);
 	for (int i = 0; i < 3; i++)
@@ -181,23 +167,24 @@ static sl_status infer_grad(struct sl_grad *c)
 static sl_status ref(const struct sl_call *c)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
-	struct channels s = channels_of(&c->node->in[0].shape);
+	struct sl_channels s = sl_channels_of(&c->node->in[0].shape);
 
 	for (int64_t ch = 0; ch < s.c; ch++) {
 		double mean = 0;
 		double var = 0;
 		for (int64_t i = 0; i < s.count; i++)
-			mean += sl_in(c, 0, at(&s, ch, i));
+			mean += sl_in(c, 0, sl_channels_at(&s, ch, i));
 		mean /= (double)s.count;
 		for (int64_t i = 0; i < s.count; i++) {
-			double d = sl_in(c, 0, at(&s, ch, i)) - mean;
+			double d = sl_in(c, 0, sl_channels_at(&s, ch, i)) - mean;
 			var += d * d;
 		}
 		var /= (double)s.count;
 		double scale = sl_in(c, 1, ch) / sqrt(var + attr->eps);
 		for (int64_t i = 0; i < s.count; i++) {
-			double d = sl_in(c, 0, at(&s, ch, i)) - mean;
-			sl_put(c, 0, at(&s, ch, i), d * scale + sl_in(c, 2, ch));
+			double d = sl_in(c, 0, sl_channels_at(&s, ch, i)) - mean;
+			sl_put(c, 0, sl_channels_at(&s, ch, i),
+				d * scale + sl_in(c, 2, ch));
 		}
 		sl_put(c, 1, ch, mean);
 		sl_put(c, 2, ch, var);
@@ -210,7 +197,7 @@ static sl_status ref(const struct sl_call *c)
 static sl_status dx_ref(const struct sl_call *c)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
-	struct channels s = channels_of(&c->node->in[0].shape);
+	struct sl_channels s = sl_channels_of(&c->node->in[0].shape);
 
 	for (int64_t ch = 0; ch < s.c; ch++) {
 		double mean = sl_in(c, 2, ch);
@@ -218,15 +205,17 @@ static sl_status dx_ref(const struct sl_call *c)
 		double dgamma = 0;
 		double dbeta = 0;
 		for (int64_t i = 0; i < s.count; i++) {
-			double dy = sl_in(c, 4, at(&s, ch, i));
-			dgamma += dy * (sl_in(c, 0, at(&s, ch, i)) - mean) * r;
+			double dy = sl_in(c, 4, sl_channels_at(&s, ch, i));
+			dgamma +=
+				dy * (sl_in(c, 0, sl_channels_at(&s, ch, i)) - mean) * r;
 			dbeta += dy;
 		}
 		for (int64_t i = 0; i < s.count; i++) {
-			double xhat = (sl_in(c, 0, at(&s, ch, i)) - mean) * r;
+			double xhat = (sl_in(c, 0, sl_channels_at(&s, ch, i)) - mean) * r;
 			double rest = (dbeta + xhat * dgamma) / (double)s.count;
-			double dy = sl_in(c, 4, at(&s, ch, i));
-			sl_put(c, 0, at(&s, ch, i), sl_in(c, 1, ch) * r * (dy - rest));
+			double dy = sl_in(c, 4, sl_channels_at(&s, ch, i));
+			sl_put(c, 0, sl_channels_at(&s, ch, i),
+				sl_in(c, 1, ch) * r * (dy - rest));
 		}
 		sl_put(c, 1, ch, dgamma);
 		sl_put(c, 2, ch, dbeta);
@@ -237,13 +226,15 @@ static sl_status dx_ref(const struct sl_call *c)
 static sl_status infer_ref(const struct sl_call *c)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
-	struct channels s = channels_of(&c->node->in[0].shape);
+	struct sl_channels s = sl_channels_of(&c->node->in[0].shape);
 
 	for (int64_t ch = 0; ch < s.c; ch++) {
 		double scale = sl_in(c, 1, ch) / sqrt(sl_in(c, 4, ch) + attr->eps);
 		for (int64_t i = 0; i < s.count; i++) {
-			double d = sl_in(c, 0, at(&s, ch, i)) - sl_in(c, 3, ch);
-			sl_put(c, 0, at(&s, ch, i), d * scale + sl_in(c, 2, ch));
+			double d =
+				sl_in(c, 0, sl_channels_at(&s, ch, i)) - sl_in(c, 3, ch);
+			sl_put(c, 0, sl_channels_at(&s, ch, i),
+				d * scale + sl_in(c, 2, ch));
 		}
 	}
 	return SL_OK;
@@ -264,7 +255,7 @@ static sl_status stats_infer(const struct sl_node_info *n, struct sl_type *out)
 			attr->momentum);
 	if (sl_node_has(n, 4)) {
 		SL_TRY(sl_check_min_rank(n, 4, 2));
-		return check_count(&n->in[4].shape);
+		return sl_batch_norm_check_count(&n->in[4].shape);
 	}
 	if (attr->count < 2)
 		return SL_FAIL(SL_E_INVALID,
@@ -282,7 +273,7 @@ static sl_status stats_ref(const struct sl_call *c)
 	double m = attr->momentum;
 
 	if (sl_node_has(c->node, 4))
-		count = (double)channels_of(&in[4].shape).count;
+		count = (double)sl_channels_of(&in[4].shape).count;
 	for (int64_t i = 0; i < in[0].shape.dim[0]; i++) {
 		double var = sl_in(c, 3, i) * count / (count - 1);
 		sl_set(c->in[0], in[0].dtype, i,
@@ -428,7 +419,7 @@ sl_val sl_stats_update(struct sl_graph *g, sl_val running_mean, sl_val running_v
 	sl_val x = source_of(g, mean);
 
 	if (!sl_val_is_none(x)) {
-		int64_t own = channels_of(&sl_val_type(g, x)->shape).count;
+		int64_t own = sl_channels_of(&sl_val_type(g, x)->shape).count;
 		if (count != 0 && count != own)
 			return sl_graph_poison(
 				g, SL_FAIL(SL_E_INVALID,

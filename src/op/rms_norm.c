@@ -15,16 +15,6 @@
 
 static const struct sl_attr_field fields[] = {SL_ATTR(struct sl_eps_attr, eps, F64, 1)};
 
-struct rows {
-	int64_t n, c;
-};
-
-static struct rows rows_of(const struct sl_shape *x)
-{
-	return (struct rows){
-		.n = sl_shape_span(x, 0, x->rank - 1), .c = x->dim[x->rank - 1]};
-}
-
 /* x [..., C] with C > 0, gamma [C]. */
 static sl_status check(const struct sl_node_info *n)
 {
@@ -93,7 +83,7 @@ static sl_status grad(struct sl_grad *c)
 static sl_status ref(const struct sl_call *c)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
-	struct rows s = rows_of(&c->node->in[0].shape);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 
 	for (int64_t r = 0; r < s.n; r++) {
 		double sum = 0;
@@ -110,7 +100,7 @@ static sl_status ref(const struct sl_call *c)
 
 /* dx = rstd (g - xhat mean(g xhat)) with g = dy gamma, xhat = x rstd; dx may lie where dy
  * lies. */
-static void row_dx(const struct sl_call *c, const struct rows *s, int64_t r)
+static void row_dx(const struct sl_call *c, const struct sl_rows *s, int64_t r)
 {
 	double rstd = sl_in(c, 2, r);
 	double sum = 0;
@@ -127,7 +117,7 @@ static void row_dx(const struct sl_call *c, const struct rows *s, int64_t r)
 
 static sl_status dx_ref(const struct sl_call *c)
 {
-	struct rows s = rows_of(&c->node->in[0].shape);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 
 	for (int64_t i = 0; i < s.c; i++) {
 		double dgamma = 0;

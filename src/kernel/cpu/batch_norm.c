@@ -35,19 +35,6 @@ static int64_t plane(const struct channels *s, int64_t i, int64_t ch)
 	return (i * s->c + ch) * s->inner;
 }
 
-/* y = (x - shift - rest) scale + offset, k = {shift, rest, scale, offset} */
-static void scale_plane(const float *x, float *y, int64_t n, const float k[4])
-{
-	float shift = k[0];
-	float rest = k[1];
-	float scale = k[2];
-	float offset = k[3];
-
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		y[i] = (x[i] - shift - rest) * scale + offset;
-}
-
 /* The same, then ReLU; with z added before where there is one. */
 static void relu_plane(
 	const float *x, const float *z, float *y, int64_t n, const float k[4])
@@ -87,7 +74,7 @@ static void write_plane(
 		if (relu)
 			relu_plane(x, z, y, m, k);
 		else
-			scale_plane(x, y, m, k);
+			sl_cpu_scale(x, y, m, k);
 		sl_low_store(c->out[0], t, at, m, y);
 	}
 }

@@ -197,3 +197,15 @@ double sl_cpu_exp_sum(const float *x, float *y, int64_t n, float shift)
 	}
 	return sum;
 }
+
+void sl_cpu_scale(const float *x, float *y, int64_t n, const float k[4])
+{
+	float shift = k[0];
+	float rest = k[1];
+	float scale = k[2];
+	float offset = k[3];
+
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = (x[i] - shift - rest) * scale + offset;
+}

@@ -73,4 +73,7 @@ float sl_cpu_max(const float *x, int64_t n);
 /* y = e^(x - shift), x == y allowed; returns the sum of y. y may be NULL. */
 double sl_cpu_exp_sum(const float *x, float *y, int64_t n, float shift);
 
+/* y = (x - shift - rest) scale + offset of n floats, k = {shift, rest, scale, offset}. */
+void sl_cpu_scale(const float *x, float *y, int64_t n, const float k[4]);
+
 #endif

@@ -91,4 +91,7 @@ void sl_dnnl_plan_finish(struct sl_dnnl_plan *p); /* zeroed plans are fine */
 const dnnl_memory_desc_t *sl_dnnl_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 size_t sl_dnnl_bytes(const dnnl_memory_desc_t *md); /* rounded up to 64 */
 
+/* f32, nothing empty, nothing that the library cannot count (dnnl_conv.c). */
+bool sl_dnnl_conv_accepts(const struct sl_node_info *n);
+
 #endif

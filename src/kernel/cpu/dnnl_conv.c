@@ -108,7 +108,7 @@ static struct geom geom_of(const struct sl_node_info *n, const struct direction 
 	return g;
 }
 
-static bool accepts(const struct sl_node_info *n)
+bool sl_dnnl_conv_accepts(const struct sl_node_info *n)
 {
 	if (!sl_cpu_is_f32(n) || sl_dnnl() == NULL)
 		return false;
@@ -440,7 +440,7 @@ static sl_status prepare_to_weights(const struct sl_node_info *n,
 		.op = #op_name, \
 		.rank = 30, \
 		.layouts = SL_KERNEL_ANY, \
-		.accepts = accepts, \
+		.accepts = sl_dnnl_conv_accepts, \
 		.prepare = prepare_fn, \
 		.run = run, \
 		.release = release, \

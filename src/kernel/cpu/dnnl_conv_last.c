@@ -29,19 +29,6 @@ struct mds {
 	dnnl_memory_desc_t want; /* of w */
 };
 
-static bool accepts(const struct sl_node_info *n)
-{
-	if (!sl_cpu_is_f32(n) || sl_dnnl() == NULL)
-		return false;
-	for (int i = 0; i < 2; i++) {
-		int64_t count = sl_shape_count(&n->in[i].shape);
-		if (count < 1 || count > INT32_MAX)
-			return false;
-	}
-	int64_t count = sl_shape_count(&n->out[0].shape);
-	return count > 0 && count <= INT32_MAX;
-}
-
 /* The library's name of conv_pack's order, of [O, C, KH, KW] or of five dimensions. */
 static dnnl_format_tag_t packed_tag(const struct sl_shape *w, bool grouped)
 {
@@ -275,7 +262,7 @@ const struct sl_kernel sl_kernel_dnnl_conv2d_last = {
 	.name = "dnnl_conv2d_last",
 	.op = "conv2d_last",
 	.rank = 30,
-	.accepts = accepts,
+	.accepts = sl_dnnl_conv_accepts,
 	.prepare = prepare,
 	.run = run,
 	.release = release,

@@ -30,19 +30,6 @@ static struct groups groups_of(const struct sl_node_info *n)
 		.width = x->dim[1] / a->groups};
 }
 
-/* y = (x - shift - rest) scale + offset, k = {shift, rest, scale, offset} */
-static void scale_plane(const float *x, float *y, int64_t n, const float k[4])
-{
-	float shift = k[0];
-	float rest = k[1];
-	float scale = k[2];
-	float offset = k[3];
-
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		y[i] = (x[i] - shift - rest) * scale + offset;
-}
-
 static void forward_group(const struct sl_call *c, const struct groups *s, int64_t g)
 {
 	const struct sl_group_norm_attr *a = c->node->attr;
@@ -61,7 +48,7 @@ static void forward_group(const struct sl_call *c, const struct groups *s, int64
 		const float k[4] = {near, (float)rest,
 			(float)(rstd * (double)((const float *)c->in[1])[first + i]),
 			((const float *)c->in[2])[first + i]};
-		scale_plane(x + i * s->inner, y + i * s->inner, s->inner, k);
+		sl_cpu_scale(x + i * s->inner, y + i * s->inner, s->inner, k);
 	}
 	((float *)c->out[1])[g] = isfinite(near) ? (float)((double)near + rest) : near;
 	((float *)c->out[2])[g] = (float)rstd;

@@ -18,17 +18,6 @@
 #define PARTS_MAX 16
 #define PART_ROWS 16
 
-struct rows {
-	int64_t n, c;
-};
-
-static struct rows rows_of(const struct sl_node_info *n)
-{
-	const struct sl_shape *x = &n->in[0].shape;
-	return (struct rows){
-		.n = sl_shape_span(x, 0, x->rank - 1), .c = x->dim[x->rank - 1]};
-}
-
 /* Sum, or with moments the sums of x - shift and its square, of n elements from `at`. */
 static double row_sum(
 	const struct sl_call *c, int64_t at, int64_t n, float shift, double *moments)
@@ -77,7 +66,7 @@ static void forward_range(
 	const struct sl_eps_attr *attr = c->node->attr;
 	float *mean = c->out[1];
 	float *rstd = c->out[2];
-	int64_t n = rows_of(c->node).c;
+	int64_t n = sl_rows_of(&c->node->in[0].shape).c;
 
 	(void)arg;
 	for (int64_t r = begin; r < end; r++) {
@@ -101,7 +90,7 @@ static bool forward_accepts(const struct sl_node_info *n)
 
 static sl_status forward_run(const struct sl_call *c)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 
 	sl_cpu_for(c, NULL, s.n, sl_cpu_grain(s.c), forward_range);
 	return SL_OK;
@@ -124,7 +113,7 @@ static int64_t part_rows(int64_t rows)
 static sl_status backward_prepare(const struct sl_node_info *n,
 	const struct sl_kernel_env *env, struct sl_prepared *out)
 {
-	struct rows s = rows_of(n);
+	struct sl_rows s = sl_rows_of(&n->in[0].shape);
 	int64_t parts = sl_cpu_chunks(s.n, part_rows(s.n));
 
 	(void)env;
@@ -144,7 +133,7 @@ static struct piece piece_of(
 	const struct sl_call *c, int64_t r, int64_t k, float buf[2][SL_LOW_BLOCK])
 {
 	enum sl_dtype t = c->node->in[0].dtype;
-	int64_t width = rows_of(c->node).c;
+	int64_t width = sl_rows_of(&c->node->in[0].shape).c;
 	int64_t n = sl_low_block(k, width);
 
 	return (struct piece){.k = k,
@@ -204,7 +193,7 @@ static void backward_piece(
 static void backward_row(const struct sl_call *c, int64_t r, float *const sums[2])
 {
 	enum sl_dtype t = c->node->in[0].dtype;
-	int64_t n = rows_of(c->node).c;
+	int64_t n = sl_rows_of(&c->node->in[0].shape).c;
 	float buf[2][SL_LOW_BLOCK];
 	float dx[SL_LOW_BLOCK];
 	float sum[2] = {0, 0};
@@ -224,7 +213,7 @@ static void backward_row(const struct sl_call *c, int64_t r, float *const sums[2
 static void backward_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 	int64_t rows = part_rows(s.n);
 	float *sums = c->workspace;
 
@@ -240,7 +229,7 @@ static void backward_range(
 
 static sl_status backward_run(const struct sl_call *c)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 	int64_t rows = part_rows(s.n);
 	int64_t parts = sl_cpu_chunks(s.n, rows);
 	const float *sums = c->workspace;

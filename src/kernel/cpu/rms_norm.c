@@ -16,24 +16,12 @@
 #define PARTS_MAX 16
 #define PART_ROWS 16
 
-struct rows {
-	int64_t n, c;
-};
-
-static struct rows rows_of(const struct sl_node_info *n)
-{
-	const struct sl_shape *x = &n->in[0].shape;
-
-	return (struct rows){
-		.n = sl_shape_span(x, 0, x->rank - 1), .c = x->dim[x->rank - 1]};
-}
-
 static void forward_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
 	const struct sl_eps_attr *attr = c->node->attr;
 	const float *gamma = c->in[1];
-	int64_t n = rows_of(c->node).c;
+	int64_t n = sl_rows_of(&c->node->in[0].shape).c;
 
 	(void)arg;
 	for (int64_t r = begin; r < end; r++) {
@@ -50,7 +38,7 @@ static void forward_range(
 
 static sl_status forward_run(const struct sl_call *c)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 
 	sl_cpu_for(c, NULL, s.n, sl_cpu_grain(s.c), forward_range);
 	return SL_OK;
@@ -66,7 +54,7 @@ static int64_t part_rows(int64_t rows)
 static sl_status backward_prepare(const struct sl_node_info *n,
 	const struct sl_kernel_env *env, struct sl_prepared *out)
 {
-	struct rows s = rows_of(n);
+	struct sl_rows s = sl_rows_of(&n->in[0].shape);
 
 	(void)env;
 	*out = (struct sl_prepared){
@@ -77,7 +65,7 @@ static sl_status backward_prepare(const struct sl_node_info *n,
 
 static void backward_row(const struct sl_call *c, int64_t r, float *dgamma)
 {
-	int64_t n = rows_of(c->node).c;
+	int64_t n = sl_rows_of(&c->node->in[0].shape).c;
 	const float *x = (const float *)c->in[0] + r * n;
 	const float *gamma = c->in[1];
 	const float *dy = (const float *)c->in[3] + r * n;
@@ -101,7 +89,7 @@ static void backward_row(const struct sl_call *c, int64_t r, float *dgamma)
 static void backward_range(
 	const struct sl_call *c, const void *arg, int64_t begin, int64_t end)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 	int64_t rows = part_rows(s.n);
 
 	(void)arg;
@@ -116,7 +104,7 @@ static void backward_range(
 
 static sl_status backward_run(const struct sl_call *c)
 {
-	struct rows s = rows_of(c->node);
+	struct sl_rows s = sl_rows_of(&c->node->in[0].shape);
 	int64_t rows = part_rows(s.n);
 	int64_t parts = sl_cpu_chunks(s.n, rows);
 	float *dgamma = c->out[1];
