@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "output.h"
-#include "repro_salus.h"
+#include "repro_figure.h"
 
 static void on_progress(void *ctx, const char *what, double done)
 {
@@ -29,19 +29,6 @@ static const char *const titles[] = {[SL_REPRO_SINGLE] = "One job, batch 16",
 	[SL_REPRO_COPIES] = "Copies of one job, batch 2",
 	[SL_REPRO_BATCH] = "One job, by batch"};
 
-static const char *const intro =
-	"# TENSILE's tables, in virtual time\n\n"
-	"Cost book `gpu` (14 TFLOP/s, 800 GB/s), host link of 12 GB/s, half duplex, "
-	"Adam.\n"
-	"MSR: memory saved; EOR: extra time; CBR: MSR / EOR. *Ours* is `tensile` at the "
-	"least budget whose\nEOR is within the limit, the paper's of that cell (by "
-	"batch: of batch 16; cold: of the warm cell).\n*Rules* are the published "
-	"greedy, by its own booking, as far as it goes. *Cold* is the first plan of a\n"
-	"training: predicted latencies, as wrong as a fitted cost book is, as if alone, "
-	"quick where there are\n200 ops. *Warm* is the second one: latencies measured "
-	"while the copies carried the cold plan out, the\njob's part of the link, all "
-	"effort. Both are priced with the true times; neither falls back on the other.\n";
-
 static const char *number(char text[16], double x)
 {
 	snprintf(text, 16, isfinite(x) ? "%.3f" : "-", x);
@@ -57,8 +44,6 @@ static sl_status head(struct cli_repro *s, enum sl_repro_table table)
 {
 	if (s->table == (int)table)
 		return SL_OK;
-	if (s->table < 0)
-		SL_TRY(sl_buf_puts(&s->text, intro));
 	s->table = (int)table;
 	return sl_buf_printf(&s->text,
 		"\n## %s\n\n"
@@ -152,24 +137,30 @@ static sl_status finish_json(const struct cli_repro *s)
 	return cli_line_end(&line);
 }
 
-static bool is_salus(const struct cli_args *args)
+static sl_status find(const char *name, const struct sl_repro **out)
 {
-	return strcmp(args->operands[0], "salus") == 0;
+	char known[256] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; (*out = sl_repro_at(i)) != NULL; i++) {
+		if (strcmp((*out)->name, name) == 0)
+			return SL_OK;
+		if (n < sizeof(known))
+			n += (size_t)snprintf(
+				known + n, sizeof(known) - n, " %s", (*out)->name);
+	}
+	return SL_FAIL(SL_E_USAGE, "there are no tables of '%s'; there are those of%s",
+		name, known);
 }
 
-static sl_status check(const struct cli_args *args)
+static sl_status check(const struct cli_args *args, const char *name)
 {
 	struct sl_fs_new probe = {.fd = -1};
+	bool tensile = strcmp(name, "tensile") == 0;
 
-	bool salus = is_salus(args);
-
-	if (!salus && strcmp(args->operands[0], "tensile") != 0)
-		return SL_FAIL(SL_E_USAGE,
-			"there are no tables of '%s'; there is tensile, and salus",
-			args->operands[0]);
-	if (args->table != NULL && !salus)
+	if (args->table != NULL && strcmp(name, "salus") != 0)
 		return SL_FAIL(SL_E_USAGE, "--table is a trace of jobs for salus");
-	if (args->n_jobs != 0 && (salus || args->n_jobs < 2 || args->n_jobs > 3))
+	if (args->n_jobs != 0 && (!tensile || args->n_jobs < 2 || args->n_jobs > 3))
 		return SL_FAIL(
 			SL_E_USAGE, "--jobs is for tensile, which plans 2 or 3 together");
 	/* What will be written at the end must not fail only then. */
@@ -192,12 +183,13 @@ static sl_status run(struct cli_args *args)
 		.n_jobs = (uint32_t)args->n_jobs,
 		.claim = on_claim,
 		.progress = on_progress};
+	const struct sl_repro *repro;
 	sl_status st;
 
-	SL_TRY(check(args));
-	SL_TRY_OUT(is_salus(args)     ? sl_repro_salus(&opts)
-		   : args->n_jobs > 0 ? sl_repro_joint(&opts)
-				      : sl_repro_tensile(&opts));
+	SL_TRY(find(args->operands[0], &repro));
+	SL_TRY(check(args, repro->name));
+	SL_TRY_OUT(sl_buf_puts(&s.text, repro->intro));
+	SL_TRY_OUT(repro->run(&opts));
 	if (!args->quiet && !args->json && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	if (args->output != NULL)
@@ -227,7 +219,7 @@ static const struct cli_options *const groups[] = {
 
 const struct cli_command cli_command_repro = {
 	.name = "repro",
-	.operands = "tensile|salus",
+	.operands = "PAPER",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "a paper's tables on our models, its figures beside ours",

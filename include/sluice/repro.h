@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sluice/status.h"
@@ -32,27 +33,19 @@ struct sl_repro_row {
 	double greedy_msr, greedy_eor; /* the published rules, as far as they go */
 };
 
-/* Salus, the shapes of its experiments (Yu, Chowdhury, MLSys 2020): a long trace of jobs,
- * a sweep of short ones, models packed in one device, latency by rate of requests, and
- * inference beside training. */
-enum sl_repro_shape {
-	SL_REPRO_TRACE,
-	SL_REPRO_SWEEP,
-	SL_REPRO_PACKING,
-	SL_REPRO_RATE,
-	SL_REPRO_BESIDE,
-	SL_REPRO_JOINT, /* of tensile: different jobs, planned together or apart */
-	SL_REPRO_SHAPES
+/* An experiment: a table of figures. */
+struct sl_repro_shape {
+	const char *name; /* in JSON */
+	const char *title; /* says what the last column is, too */
 };
 
 /* A figure of one; NaN: there is none. */
 struct sl_repro_figure {
-	enum sl_repro_shape shape;
+	const struct sl_repro_shape *shape;
 	char subject[48]; /* a policy, a model, a rate */
 	char figure[48]; /* with its unit */
 	double paper, ours;
-	double ideal; /* without the limits of memory, or by the rule that Salus is
-			 compared with */
+	double beside; /* what ours is compared with: an ideal, another rule */
 };
 
 struct sl_repro_claim {
@@ -66,7 +59,8 @@ struct sl_repro_opts {
 	const volatile sig_atomic_t *stop; /* nonzero: end soon; NULL: never */
 	void *ctx;
 	sl_status (*row)(void *ctx, const struct sl_repro_row *row); /* of tensile */
-	sl_status (*figure)(void *ctx, const struct sl_repro_figure *f); /* of salus */
+	sl_status (*figure)(
+		void *ctx, const struct sl_repro_figure *f); /* of the others */
 	uint32_t n_jobs; /* of sl_repro_joint: so many at a time */
 	const char *jobs; /* of salus: a table of jobs (docs/formats/jobs.md) as its
 			     trace; NULL: one is made of our models */
@@ -75,10 +69,18 @@ struct sl_repro_opts {
 	void (*progress)(void *ctx, const char *what, double done);
 };
 
-/* SL_E_INTERRUPTED after a stop. */
+/* A paper whose tables are made again. SL_E_INTERRUPTED after a stop. */
+struct sl_repro {
+	const char *name;
+	const char *intro; /* Markdown, in front of its tables */
+	sl_status (*run)(const struct sl_repro_opts *opts);
+};
+const struct sl_repro *sl_repro_at(size_t i); /* NULL past the end */
+
+/* With n_jobs: sl_repro_joint(). */
 SL_NODISCARD sl_status sl_repro_tensile(const struct sl_repro_opts *opts);
 /* Different jobs on one device and link, planned together (figure: ours) or each for its
- * share (ideal). */
+ * share (beside). */
 SL_NODISCARD sl_status sl_repro_joint(const struct sl_repro_opts *opts);
 /* In virtual time, on the cost book `gpu` and a device of 14 GiB. */
 SL_NODISCARD sl_status sl_repro_salus(const struct sl_repro_opts *opts);

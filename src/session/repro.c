@@ -358,3 +358,33 @@ out:
 	sl_free(r);
 	return st;
 }
+
+static sl_status run(const struct sl_repro_opts *opts)
+{
+	return opts->n_jobs > 0 ? sl_repro_joint(opts) : sl_repro_tensile(opts);
+}
+
+const struct sl_repro sl_repro_row_tensile = {
+	.name = "tensile",
+	.intro =
+		"# TENSILE's tables, in virtual time\n\n"
+		"Cost book `gpu` (14 TFLOP/s, 800 GB/s), host link of 12 GB/s, half "
+		"duplex, "
+		"Adam.\n"
+		"MSR: memory saved; EOR: extra time; CBR: MSR / EOR. *Ours* is `tensile` "
+		"at the "
+		"least budget whose\nEOR is within the limit, the paper's of that cell "
+		"(by "
+		"batch: of batch 16; cold: of the warm cell).\n*Rules* are the published "
+		"greedy, by its own booking, as far as it goes. *Cold* is the first plan "
+		"of a\n"
+		"training: predicted latencies, as wrong as a fitted cost book is, as if "
+		"alone, "
+		"quick where there are\n200 ops. *Warm* is the second one: latencies "
+		"measured "
+		"while the copies carried the cold plan out, the\njob's part of the "
+		"link, all "
+		"effort. Both are priced with the true times; neither falls back on the "
+		"other.\n",
+	.run = run,
+};

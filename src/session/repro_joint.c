@@ -75,9 +75,12 @@ static sl_status extra_alone(struct joint *j, uint32_t percent, double *out)
 	return st == SL_E_INFEASIBLE ? SL_OK : st;
 }
 
+static const struct sl_repro_shape shape = {
+	"joint", "Different jobs, planned together (last: each for its share)"};
+
 static sl_status cell(struct joint *j, size_t first, uint32_t percent)
 {
-	struct sl_repro_figure f = {.shape = SL_REPRO_JOINT, .paper = NONE};
+	struct sl_repro_figure f = {.shape = &shape, .paper = NONE};
 	size_t len = 0;
 
 	if (j->opts->stop != NULL && *j->opts->stop != 0)
@@ -89,12 +92,12 @@ static sl_status cell(struct joint *j, size_t first, uint32_t percent)
 		j->opts->progress(j->opts->ctx, f.subject, (double)j->done / j->total);
 	j->done++;
 	snprintf(f.figure, sizeof(f.figure), "extra time at %u %% of the peaks", percent);
-	SL_TRY(extra_alone(j, percent, &f.ideal));
+	SL_TRY(extra_alone(j, percent, &f.beside));
 	SL_TRY(extra(j, sl_align_up(j->peaks / 100 * percent, 4096), &f.ours));
 	j->cells++;
-	j->better += !(f.ours > f.ideal + 0.005);
-	if (f.ideal > 0.01)
-		j->gained = fmax(j->gained, 1 - f.ours / f.ideal);
+	j->better += !(f.ours > f.beside + 0.005);
+	if (f.beside > 0.01)
+		j->gained = fmax(j->gained, 1 - f.ours / f.beside);
 	return j->opts->figure(j->opts->ctx, &f);
 }
 

@@ -8,6 +8,15 @@
 #define SL_SALUS_CAPACITY ((uint64_t)14 << 30) /* what the paper's drivers assume */
 #define SL_SALUS_MODELS 14u /* models of the inference set */
 
+/* Its experiments (Yu, Chowdhury, MLSys 2020). */
+enum sl_salus_shape {
+	SL_SALUS_TRACE, /* a long trace of jobs */
+	SL_SALUS_SWEEP, /* short ones */
+	SL_SALUS_PACKING, /* models packed in one device */
+	SL_SALUS_RATE, /* latency by the rate of requests */
+	SL_SALUS_BESIDE /* inference beside training */
+};
+
 /* What a job of this model asks of the device: by its plan, on the cost book `gpu`. */
 struct sl_salus_model {
 	char name[48];
@@ -36,7 +45,7 @@ struct sl_salus {
 SL_NODISCARD sl_status sl_salus_measure(
 	const char *model, int64_t batch, bool infer, struct sl_salus_model *out);
 /* One figure; a NaN is none. */
-SL_NODISCARD sl_status sl_salus_tell(struct sl_salus *r, enum sl_repro_shape shape,
+SL_NODISCARD sl_status sl_salus_tell(struct sl_salus *r, enum sl_salus_shape shape,
 	const char *subject, const char *figure, const double values[3]);
 SL_NODISCARD sl_status sl_salus_advance(struct sl_salus *r, const char *what);
 /* A table in virtual time. */

@@ -97,14 +97,14 @@ sl_status sl_salus_packing(struct sl_salus *r)
 	f->by_peaks = by_peaks(m, n);
 	SL_TRY(admit_all(m, n, &f->resident, &granted));
 	snprintf(subject, sizeof(subject), "%zu models, %d each", n, COPIES);
-	SL_TRY(sl_salus_tell(r, SL_REPRO_PACKING, subject, "resident in one device",
+	SL_TRY(sl_salus_tell(r, SL_SALUS_PACKING, subject, "resident in one device",
 		(double[]){42, f->resident, NONE}));
-	SL_TRY(sl_salus_tell(r, SL_REPRO_PACKING, subject,
+	SL_TRY(sl_salus_tell(r, SL_SALUS_PACKING, subject,
 		"devices, each peak beside the others",
 		(double[]){6, f->by_peaks, NONE}));
-	SL_TRY(sl_salus_tell(r, SL_REPRO_PACKING, subject, "devices, one model each",
+	SL_TRY(sl_salus_tell(r, SL_SALUS_PACKING, subject, "devices, one model each",
 		(double[]){42, f->services, NONE}));
-	return sl_salus_tell(r, SL_REPRO_PACKING, subject,
+	return sl_salus_tell(r, SL_SALUS_PACKING, subject,
 		"GiB, P and four lanes (last: all peaks)",
 		(double[]){NONE, (double)granted / gib, (double)peaks / gib});
 }
@@ -217,10 +217,10 @@ sl_status sl_salus_rate(struct sl_salus *r)
 		SL_TRY(at_rate(&m, rates[i], true, n, &beside));
 		snprintf(subject, sizeof(subject), "ResNet-50, %.0f %% of the rate",
 			100 * rates[i]);
-		SL_TRY(sl_salus_tell(r, SL_REPRO_RATE, subject,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_RATE, subject,
 			"mean, ms, beside others (last: alone)",
 			(double[]){NONE, beside.mean_ms, alone.mean_ms}));
-		SL_TRY(sl_salus_tell(r, SL_REPRO_RATE, subject,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_RATE, subject,
 			"95th percentile, ms (last: alone)",
 			(double[]){NONE, beside.p95_ms, alone.p95_ms}));
 		f->slow_ms = i == 0 ? beside.mean_ms : f->slow_ms;
@@ -274,13 +274,13 @@ sl_status sl_salus_beside(struct sl_salus *r)
 		SL_TRY(beside(&train, &infer, false, &one, &one_loss));
 		snprintf(subject, sizeof(subject), "VGG-16, batch %d, beside Inception-4",
 			(int)batches[i]);
-		SL_TRY(sl_salus_tell(r, SL_REPRO_BESIDE, subject,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_BESIDE, subject,
 			"mean, ms, own lane (last: one lane)",
 			(double[]){NONE, own.mean_ms, one.mean_ms}));
-		SL_TRY(sl_salus_tell(r, SL_REPRO_BESIDE, subject,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_BESIDE, subject,
 			"95th percentile, ms (last: one lane)",
 			(double[]){NONE, own.p95_ms, one.p95_ms}));
-		SL_TRY(sl_salus_tell(r, SL_REPRO_BESIDE, subject,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_BESIDE, subject,
 			"training longer, % (last: one lane)",
 			(double[]){NONE, 100 * loss, 100 * one_loss}));
 		f->own_lane_ms = fmax(f->own_lane_ms, own.p95_ms);

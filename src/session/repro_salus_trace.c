@@ -138,7 +138,7 @@ static sl_status tell_policy(struct sl_salus *r, const struct paper *p,
 	};
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		SL_TRY(sl_salus_tell(r, SL_REPRO_TRACE, p->policy, figures[i].name,
+		SL_TRY(sl_salus_tell(r, SL_SALUS_TRACE, p->policy, figures[i].name,
 			figures[i].values));
 	return SL_OK;
 }
@@ -169,9 +169,9 @@ static sl_status tell_parking(struct sl_salus *r, struct sl_jobsim_table *t)
 	struct sl_jobsim_sum sum;
 
 	SL_TRY(sl_salus_run_parking(t, "fair", &sum));
-	SL_TRY(sl_salus_tell(r, SL_REPRO_TRACE, "fair, residents move away",
+	SL_TRY(sl_salus_tell(r, SL_SALUS_TRACE, "fair, residents move away",
 		"mean queue, min", (double[]){NONE, sum.queue_s / MINUTE, 0}));
-	return sl_salus_tell(r, SL_REPRO_TRACE, "fair, residents move away",
+	return sl_salus_tell(r, SL_SALUS_TRACE, "fair, residents move away",
 		"mean completion, min", (double[]){NONE, sum.jct_s / MINUTE, NONE});
 }
 
@@ -198,7 +198,7 @@ sl_status sl_salus_trace(struct sl_salus *r)
 		note(f, &paper[i], &sum, &ideal);
 	}
 	SL_TRY_OUT(tell_parking(r, &t));
-	SL_TRY_OUT(sl_salus_tell(r, SL_REPRO_TRACE, "fifo / srtf", "mean completion",
+	SL_TRY_OUT(sl_salus_tell(r, SL_SALUS_TRACE, "fifo / srtf", "mean completion",
 		(double[]){3.19, f->fifo_jct / f->srtf_jct,
 			f->ideal_fifo_jct / f->ideal_srtf_jct}));
 out:
@@ -242,12 +242,12 @@ sl_status sl_salus_sweep(struct sl_salus *r)
 		host = (double)m.ops * LAUNCH_NS;
 		alone = (double)m.turn_ns / ((double)m.turn_ns + host);
 		packed = fmin(1, alone * sum.lanes);
-		SL_TRY_OUT(sl_salus_tell(r, SL_REPRO_SWEEP, rows[i].title,
+		SL_TRY_OUT(sl_salus_tell(r, SL_SALUS_SWEEP, rows[i].title,
 			"jobs side by side", (double[]){NONE, sum.lanes, NONE}));
-		SL_TRY_OUT(sl_salus_tell(r, SL_REPRO_SWEEP, rows[i].title,
+		SL_TRY_OUT(sl_salus_tell(r, SL_SALUS_SWEEP, rows[i].title,
 			"device busy, packed (last: alone)",
 			(double[]){NONE, packed, alone}));
-		SL_TRY_OUT(sl_salus_tell(r, SL_REPRO_SWEEP, rows[i].title,
+		SL_TRY_OUT(sl_salus_tell(r, SL_SALUS_SWEEP, rows[i].title,
 			"times the utilisation alone",
 			(double[]){rows[i].paper, packed / alone, 1 / alone}));
 		if (i + 1 == sizeof(rows) / sizeof(rows[0]))
