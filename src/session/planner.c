@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "memory/foreign/foreign.h"
 #include "session/planner_int.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
@@ -30,18 +31,6 @@ static bool names_file(const char *operand)
 	if (names_model(operand))
 		return false;
 	return strchr(operand, '/') != NULL || access(operand, F_OK) == 0;
-}
-
-static sl_status read_trace(const char *path, struct sl_trace *out)
-{
-	struct sl_buf text = SL_BUF_MAX(MAX_TEXT_BYTES);
-	sl_status st;
-
-	SL_TRY_OUT(sl_fs_read(path, MAX_TEXT_BYTES, &text));
-	SL_TRY_OUT(sl_trace_parse(path, sl_buf_text(&text), text.len, out));
-out:
-	sl_buf_finish(&text);
-	return st;
 }
 
 /* The tiers that a run with a budget would have, at the rates of the command line. */
@@ -105,7 +94,7 @@ static sl_status open_file(struct sl_planner *p, const struct sl_session_config 
 	struct sl_machine m = {0};
 	sl_status st;
 
-	SL_TRY(read_trace(config->model, &p->trace));
+	SL_TRY(sl_foreign_read(config->model, &p->trace));
 	SL_TRY(sl_policy_least(sl_policy_find("keep"), &p->trace, &p->unbudgeted_peak));
 	override_links(&p->trace, device);
 	if (p->trace.n_tiers > 0)
@@ -158,7 +147,7 @@ sl_status sl_check_files(const char *trace_path, const char *plan_path,
 	struct sl_buf text = SL_BUF_MAX(MAX_TEXT_BYTES);
 	sl_status st;
 
-	SL_TRY_OUT(read_trace(trace_path, &trace));
+	SL_TRY_OUT(sl_foreign_read(trace_path, &trace));
 	SL_TRY_OUT(sl_fs_read(plan_path, MAX_TEXT_BYTES, &text));
 	SL_TRY_OUT(sl_plan_parse(plan_path, sl_buf_text(&text), text.len, &trace, &plan));
 	*out = (struct sl_check_report){

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of foreign traces, what tells them apart, and their files. */
+#include "memory/foreign/foreign.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+
+static sl_status parse_own(const struct sl_foreign_text *text, struct sl_trace *out)
+{
+	return sl_trace_parse(text->source, text->data, text->len, out);
+}
+
+static const struct {
+	const char *name;
+	const char *marks[2]; /* words that the first line has */
+	/* NULL: of a pair of files. */
+	sl_status (*parse)(const struct sl_foreign_text *text, struct sl_trace *out);
+} kind_rows[SL_FOREIGN_COUNT] = {
+	[SL_FOREIGN_TRACE] = {"trace", {"trace", "trace"}, parse_own},
+	[SL_FOREIGN_G10] = {"g10", {"time_ns", "inputs"}, NULL},
+};
+
+static const char kernels_end[] = "kernels.csv", tensors_end[] = "tensors.csv";
+
+const char *sl_foreign_name(enum sl_foreign_kind kind)
+{
+	return kind_rows[kind].name;
+}
+
+bool sl_foreign_find(const char *name, enum sl_foreign_kind *out)
+{
+	for (int i = 0; i < SL_FOREIGN_COUNT; i++) {
+		*out = (enum sl_foreign_kind)i;
+		if (strcmp(name, kind_rows[i].name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has(const char *data, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= len; i++)
+		if (memcmp(data + i, word, n) == 0)
+			return true;
+	return false;
+}
+
+static size_t first_line(const char *data, size_t len)
+{
+	const char *stop = len > 0 ? memchr(data, '\n', len) : NULL;
+	size_t n = stop != NULL ? (size_t)(stop - data) : len;
+
+	return n < 4096 ? n : 4096;
+}
+
+enum sl_foreign_kind sl_foreign_look(const char *data, size_t len)
+{
+	size_t line = first_line(data, len);
+
+	if (line > 0 && data[0] == '#')
+		return SL_FOREIGN_TRACE;
+	for (int i = 1; i < SL_FOREIGN_COUNT; i++)
+		if (has(data, line, kind_rows[i].marks[0]) &&
+			has(data, line, kind_rows[i].marks[1]))
+			return (enum sl_foreign_kind)i;
+	return SL_FOREIGN_TRACE;
+}
+
+/* The other file of a pair, in a buffer. */
+static sl_status pair_name(const char *path, const char *from, const char *to, char **out)
+{
+	size_t len = strlen(path), n = strlen(from);
+
+	if (len < n || strcmp(path + len - n, from) != 0)
+		return SL_FAIL(SL_E_FORMAT,
+			"%s: a trace of kernels and tensors is two files, X.%s and X.%s; "
+			"this one's name ends otherwise",
+			path, kernels_end, tensors_end);
+	*out = sl_alloc(len - n + strlen(to) + 1);
+	if (*out == NULL)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left for a file's name");
+	memcpy(*out, path, len - n);
+	memcpy(*out + len - n, to, strlen(to) + 1);
+	return SL_OK;
+}
+
+static struct sl_foreign_text text_of(const char *path, const struct sl_buf *b)
+{
+	return (struct sl_foreign_text){path, sl_buf_text(b), b->len};
+}
+
+static sl_status parse_pair(const struct sl_foreign_text *kernels, struct sl_trace *out)
+{
+	struct sl_buf other = SL_BUF_MAX(MAX_FILE_BYTES);
+	struct sl_foreign_text tensors;
+	char *path = NULL;
+	sl_status st;
+
+	SL_TRY_OUT(pair_name(kernels->source, kernels_end, tensors_end, &path));
+	SL_TRY_OUT(sl_fs_read(path, MAX_FILE_BYTES, &other));
+	tensors = text_of(path, &other);
+	SL_TRY_OUT(sl_g10_parse(&tensors, kernels, out));
+out:
+	sl_free(path);
+	sl_buf_finish(&other);
+	return st;
+}
+
+static sl_status read_kind(
+	const enum sl_foreign_kind *kind, const char *path, struct sl_trace *out)
+{
+	struct sl_buf b = SL_BUF_MAX(MAX_FILE_BYTES);
+	struct sl_foreign_text text;
+	enum sl_foreign_kind k;
+	sl_status st;
+
+	SL_TRY_OUT(sl_fs_read(path, MAX_FILE_BYTES, &b));
+	text = text_of(path, &b);
+	k = kind != NULL ? *kind : sl_foreign_look(text.data, text.len);
+	SL_TRY_OUT(kind_rows[k].parse != NULL ? kind_rows[k].parse(&text, out)
+					      : parse_pair(&text, out));
+out:
+	sl_buf_finish(&b);
+	return st;
+}
+
+sl_status sl_foreign_read(const char *path, struct sl_trace *out)
+{
+	return read_kind(NULL, path, out);
+}
+
+sl_status sl_foreign_read_as(
+	enum sl_foreign_kind kind, const char *path, struct sl_trace *out)
+{
+	return read_kind(&kind, path, out);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SL_MEMORY_FOREIGN_FOREIGN_H
+#define SL_MEMORY_FOREIGN_FOREIGN_H
+
+#include "memory/trace.h"
+
+/*
+ * Traces of other programs: docs/formats/foreign.md. Reading gives a trace that passed
+ * sl_trace_check; a file that is wrong is SL_E_FORMAT or SL_E_LIMIT, "source:line: what".
+ */
+enum sl_foreign_kind {
+	SL_FOREIGN_TRACE, /* our own */
+	SL_FOREIGN_G10, /* X.kernels.csv beside X.tensors.csv */
+	SL_FOREIGN_COUNT
+};
+
+const char *sl_foreign_name(enum sl_foreign_kind kind);
+/* By name; false: there is none. */
+bool sl_foreign_find(const char *name, enum sl_foreign_kind *out);
+/* What a text looks like, by its first line; anything else is taken for our own. */
+enum sl_foreign_kind sl_foreign_look(const char *data, size_t len);
+
+/* Reads a file of any kind, told apart by content; of a pair, either file names both. */
+SL_NODISCARD sl_status sl_foreign_read(const char *path, struct sl_trace *out);
+SL_NODISCARD sl_status sl_foreign_read_as(
+	enum sl_foreign_kind kind, const char *path, struct sl_trace *out);
+
+/* A text in memory and what messages call it. */
+struct sl_foreign_text {
+	const char *source, *data;
+	size_t len;
+};
+
+/*
+ * The kernels and tensors of one training iteration as G10's traces are published, with
+ * its evaluation's device below them: host and disk, each with a link of its own each
+ * way. An op's scope is `kN`, N its kernel. What is read before any kernel wrote it, and
+ * is no weight, is born by an op `feed` of no time just before.
+ */
+SL_NODISCARD sl_status sl_g10_parse(const struct sl_foreign_text *tensors,
+	const struct sl_foreign_text *kernels, struct sl_trace *out);
+#define SL_G10_FEED "feed"
+
+#endif

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Traces of other programs: planned, replayed and checked like our own, and what is refused.
+. "$(dirname "$0")/lib.bash"
+
+tensors="id,size_bytes,class
+w,1048576,weight
+x,4096,input
+a,2097152,activation
+b,2097152,activation
+c,2097152,activation
+g,1048576,gradient"
+kernels="index,name,time_ns,workspace_bytes,inputs,outputs
+0,f,2000000,0,w x,a
+1,f,2000000,0,a,b
+2,f,2000000,4096,b,c
+3,r,2000000,0,b c,c
+4,r,2000000,0,a c w,g
+5,u,1000000,0,g w,w"
+pair()
+{
+	printf '%s\n' "$tensors" >"$work/$1.tensors.csv"
+	printf '%s\n' "$kernels" >"$work/$1.kernels.csv"
+}
+pair x
+works "a pair of kernels and tensors is planned" plan "$work/x.kernels.csv" --budget 6MiB --json \
+	-o "$work/x.plan" --record "$work/x.trace"
+[ "$(field base_iter_ns)" = 11000000 ] && ok "with its times" || not_ok "with its times: $(field base_iter_ns)"
+works "and replayed" replay "$work/x.kernels.csv" --budget 6MiB --json
+works "a plan of it is sound" check "$work/x.kernels.csv" "$work/x.plan"
+works "for the trace that was recorded of it too" check "$work/x.trace" "$work/x.plan"
+refuses 2 "no file" "kernels without their tensors" plan "$work/x.trace.csv" --budget 6MiB
+cp "$work/x.kernels.csv" "$work/other.csv"
+refuses 4 "is two files, X.kernels.csv and X.tensors.csv" "kernels of another name" plan "$work/other.csv" --budget 6MiB
+sed -i 's/^4,r,2000000/4,r,2e6/' "$work/x.kernels.csv"
+refuses 4 "kernels.csv:6: time_ns '2e6' is not a whole number" "a time that is none" plan "$work/x.kernels.csv" --budget 6MiB
+sed -i 's/^g,1048576/g,0/' "$work/x.tensors.csv"
+refuses 4 "tensors.csv:7: tensor g has no bytes" "a tensor of nothing" replay "$work/x.kernels.csv"
+finish
