@@ -29,7 +29,8 @@ works "a pair of kernels and tensors is planned" plan "$work/x.kernels.csv" --bu
 works "and replayed" replay "$work/x.kernels.csv" --budget 6MiB --json
 works "a plan of it is sound" check "$work/x.kernels.csv" "$work/x.plan"
 works "for the trace that was recorded of it too" check "$work/x.trace" "$work/x.plan"
-refuses 2 "no file" "kernels without their tensors" plan "$work/x.trace.csv" --budget 6MiB
+cp "$work/x.kernels.csv" "$work/alone.kernels.csv"
+refuses 4 "alone.tensors.csv: cannot open" "kernels without their tensors" plan "$work/alone.kernels.csv" --budget 6MiB
 cp "$work/x.kernels.csv" "$work/other.csv"
 refuses 4 "is two files, X.kernels.csv and X.tensors.csv" "kernels of another name" plan "$work/other.csv" --budget 6MiB
 sed -i 's/^4,r,2000000/4,r,2e6/' "$work/x.kernels.csv"
