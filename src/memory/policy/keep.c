@@ -33,7 +33,7 @@ static uint64_t pack(
 
 /* Immovable values come first, so that they lie at the same offsets under every policy.
  */
-static uint64_t pack_persistent(const struct sl_trace *t, struct sl_plan *p)
+uint64_t sl_keep_pack(const struct sl_trace *t, struct sl_plan *p)
 {
 	return pack(t, p, false, pack(t, p, true, 0));
 }
@@ -117,7 +117,7 @@ sl_status sl_keep_plan(const struct sl_trace *t, uint64_t budget, const char *po
 	struct sl_plan p = SL_PLAN_INIT;
 
 	SL_TRY_OUT(sl_plan_begin(&p, t, budget, policy));
-	SL_TRY_OUT(place_rest(t, &p, pack_persistent(t, &p)));
+	SL_TRY_OUT(place_rest(t, &p, sl_keep_pack(t, &p)));
 	SL_TRY_OUT(sl_plan_seal(&p, t));
 	*out_peak = p.peak;
 	sl_plan_move(out, &p);

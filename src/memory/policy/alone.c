@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What policies share that only recompute. */
+#include "memory/policy/alone.h"
+
+#include <stdio.h>
+
+#include "memory/place.h"
+#include "memory/policy/keep_int.h"
+#include "memory/policy/policy.h"
+#include "memory/policy/reach.h"
+
+static bool has_tier(const struct sl_trace *t)
+{
+	struct sl_reach tiers[SL_REACH_MAX];
+
+	return sl_reach_find(t, tiers) > 0;
+}
+
+sl_status sl_alone_least(
+	const struct sl_trace *t, sl_alone_fn fn, const void *ctx, uint64_t *out_bytes)
+{
+	struct sl_least_budget bound = {0};
+	uint64_t lo, hi = 0;
+
+	if (has_tier(t))
+		return sl_mem_policy_belady.least(t, out_bytes);
+	SL_TRY(sl_trace_least_budget(t, &bound));
+	SL_TRY(sl_mem_policy_keep.least(t, &hi));
+	lo = bound.bytes / SL_PAGE_BYTES;
+	hi /= SL_PAGE_BYTES;
+	while (lo < hi && hi - lo > hi / 512) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		struct sl_plan p = SL_PLAN_INIT;
+		sl_status st = fn(t, mid * SL_PAGE_BYTES, ctx, &p);
+
+		if (p.value_offset)
+			hi = mid;
+		else
+			lo = mid + 1;
+		sl_plan_finish(&p);
+		SL_TRY(st);
+	}
+	*out_bytes = hi * SL_PAGE_BYTES;
+	return SL_OK;
+}
+
+static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget,
+	const char *name, sl_alone_fn fn, const void *ctx)
+{
+	char human[SL_SIZE_TEXT];
+	uint64_t bytes = 0;
+
+	SL_TRY(sl_alone_least(t, fn, ctx, &bytes));
+	return SL_FAIL(SL_E_INFEASIBLE,
+		"budget %llu is below %llu bytes (%s), the least that policy %s was "
+		"found to work in without a tier; use --budget %llu or more, or allow a "
+		"disk or host tier",
+		(unsigned long long)budget, (unsigned long long)bytes,
+		sl_size_print(bytes, human), name, (unsigned long long)bytes);
+}
+
+sl_status sl_alone_plan(const struct sl_trace *t, uint64_t budget, const char *name,
+	sl_alone_fn fn, const void *ctx, struct sl_plan *out)
+{
+	struct sl_plan kept = SL_PLAN_INIT;
+	uint64_t peak = 0;
+
+	SL_TRY(sl_keep_plan(t, budget, name, &kept, &peak));
+	if (peak <= budget) {
+		sl_plan_move(out, &kept);
+		return SL_OK;
+	}
+	sl_plan_finish(&kept);
+	SL_TRY(fn(t, budget, ctx, out));
+	if (out->value_offset)
+		return SL_OK;
+	if (!has_tier(t))
+		return fail_without_tier(t, budget, name, fn, ctx);
+	SL_TRY(sl_mem_policy_belady.plan(t, budget, out));
+	(void)snprintf(out->policy, sizeof(out->policy), "%s", name);
+	return SL_OK;
+}
