@@ -32,7 +32,7 @@ struct cli_args {
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;
 	struct sl_place_config place;
-	const char *svg;
+	const char *svg, *html;
 	/* shared.c */
 	int64_t priority;
 	const char *deadline, *allow_slowdown, *daemon_timeout;

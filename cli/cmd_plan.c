@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "grid.h"
 #include "output.h"
 #include "preview.h"
 
@@ -81,6 +82,8 @@ static sl_status plan_all(
 	if (args->pareto) {
 		preview.n = FRONT_ROWS;
 		SL_TRY(sl_planner_front(p, wanted, FRONT_NS, preview.rows, &preview.n));
+		if (wants_all(args))
+			return cli_grid(p, args, &preview);
 	} else if (wants_all(args)) {
 		SL_TRY(plan_each(p, args, &preview));
 	} else {
@@ -93,6 +96,30 @@ static sl_status plan_all(
 		if (preview.rows[i].feasible)
 			return SL_OK;
 	return sl_planner_infeasible(p);
+}
+
+/* All policies and the curve, around the plan that was asked for. */
+static sl_status page(struct sl_planner *p, const struct cli_args *args)
+{
+	struct cli_preview all = {.n = 0}, front = {.n = FRONT_ROWS, .front = true};
+	struct sl_page_config c = {.budget_bytes = args->config.budget_bytes,
+		.policy = wants_all(args) ? NULL : args->config.policy};
+	struct sl_buf text = SL_BUF_INIT;
+	sl_status st;
+
+	if (c.budget_bytes > 0) {
+		SL_TRY(plan_each(p, args, &all));
+		SL_TRY(sl_planner_front(p, c.policy, FRONT_NS, front.rows, &front.n));
+		c.policies = all.rows;
+		c.n_policies = all.n;
+		c.front = front.rows;
+		c.n_front = front.n;
+	}
+	SL_TRY_OUT(sl_planner_page(p, &c, &text));
+	SL_TRY_OUT(cli_write(args->html, &text));
+out:
+	sl_buf_finish(&text);
+	return st;
 }
 
 static sl_status run(struct cli_args *args)
@@ -110,6 +137,8 @@ static sl_status run(struct cli_args *args)
 	SL_TRY_OUT(plan_all(p, args, args->output != NULL ? &text : NULL));
 	if (args->output != NULL)
 		SL_TRY_OUT(cli_write(args->output, &text));
+	if (args->html != NULL)
+		SL_TRY_OUT(page(p, args));
 	if (args->config.record_path != NULL) {
 		sl_buf_clear(&text);
 		SL_TRY_OUT(sl_planner_trace(p, &text));
@@ -126,6 +155,8 @@ static const struct cli_option rows[] = {
 		"write the plan's text"},
 	{"pareto", NULL, CLI_FLAG, offsetof(struct cli_args, pareto),
 		"the curve: eleven budgets from the least to the unbudgeted peak"},
+	{"html", "FILE", CLI_TEXT, offsetof(struct cli_args, html),
+		"draw the plan: memory, links, addresses, waits, other policies"},
 };
 static const struct cli_options plan_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
@@ -141,8 +172,10 @@ const struct cli_command cli_command_plan = {
 	.examples =
 		"  sluice plan resnet18 --batch 8 --budget 512MiB\n"
 		"  sluice plan resnet18 --batch 8 --pareto\n"
+		"  sluice plan unet --pareto --policy all\n"
 		"  sluice plan gpt2:layers=4,width=256 --batch 8 --budget 50% --policy "
 		"all\n"
+		"  sluice plan unet --budget 50% --html unet.html\n"
 		"  sluice plan lenet5 --batch 64 --budget 2MiB -o lenet5.plan --record "
 		"lenet5.trace\n",
 	.groups = groups,

@@ -63,6 +63,19 @@ SL_NODISCARD sl_status sl_planner_plan(struct sl_planner *p, const char *policy,
 #define SL_FRONT_MAX 64
 SL_NODISCARD sl_status sl_planner_front(struct sl_planner *p, const char *policy,
 	uint64_t limit_ns, struct sl_plan_report *out, size_t *n);
+/*
+ * A plan as an HTML page that needs nothing else: the curve of memory, what the links and
+ * the device do, where values lie, the longest waits. Appended; after a failure, in part.
+ * SL_E_INFEASIBLE as sl_planner_infeasible().
+ */
+struct sl_page_config {
+	const char *policy; /* as of sl_planner_plan() */
+	uint64_t budget_bytes;
+	const struct sl_plan_report *policies, *front; /* to show beside it */
+	size_t n_policies, n_front; /* 0: none */
+};
+SL_NODISCARD sl_status sl_planner_page(
+	struct sl_planner *p, const struct sl_page_config *c, struct sl_buf *out);
 /* The budget that a share of the unbudgeted peak is: whole 4096 bytes, at least 4096. */
 uint64_t sl_planner_share(const struct sl_planner *p, double ratio);
 /* The failure of the latest infeasible plan, with B*, the binding op and its parts in the

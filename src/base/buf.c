@@ -62,6 +62,32 @@ sl_status sl_buf_printf(struct sl_buf *b, const char *fmt, ...)
 	return SL_OK;
 }
 
+static const char *entity_of(char c)
+{
+	return c == '&'	  ? "&amp;"
+	       : c == '<' ? "&lt;"
+	       : c == '>' ? "&gt;"
+	       : c == '"' ? "&quot;"
+			  : NULL;
+}
+
+sl_status sl_buf_xml(struct sl_buf *b, const char *text)
+{
+	size_t old = b->len;
+	sl_status st = SL_OK;
+
+	for (; *text && st == SL_OK; text++) {
+		const char *name = entity_of(*text);
+
+		st = name ? sl_buf_puts(b, name) : sl_buf_append(b, text, 1);
+	}
+	if (st != SL_OK && b->data) {
+		b->len = old; /* as before */
+		b->data[old] = '\0';
+	}
+	return st;
+}
+
 void sl_buf_clear(struct sl_buf *b)
 {
 	b->len = 0;

@@ -30,6 +30,8 @@ SL_NODISCARD sl_status sl_buf_append(struct sl_buf *b, const void *data, size_t 
 SL_NODISCARD sl_status sl_buf_puts(struct sl_buf *b, const char *text);
 SL_NODISCARD sl_status sl_buf_printf(struct sl_buf *b, const char *fmt, ...)
 	SL_PRINTF(2, 3);
+/* Text that is to stand in XML or HTML: &, <, > and quotes as entities. */
+SL_NODISCARD sl_status sl_buf_xml(struct sl_buf *b, const char *text);
 void sl_buf_clear(struct sl_buf *b); /* len = 0, memory kept */
 void sl_buf_finish(struct sl_buf *b); /* frees; zeroed objects are fine */
 /* The text; "" when nothing was appended. Borrowed. */

@@ -42,19 +42,6 @@ static struct scale make_scale(const struct sl_place_table *t, uint64_t top)
 	return s;
 }
 
-static sl_status put_text(struct sl_buf *out, const char *text)
-{
-	for (; *text; text++) {
-		const char *name = *text == '&'	  ? "&amp;"
-				   : *text == '<' ? "&lt;"
-				   : *text == '>' ? "&gt;"
-						  : NULL;
-
-		SL_TRY(name ? sl_buf_puts(out, name) : sl_buf_append(out, text, 1));
-	}
-	return SL_OK;
-}
-
 static sl_status put_box(const struct sl_place_table *t, const struct scale *s, size_t i,
 	struct sl_buf *out)
 {
@@ -74,7 +61,7 @@ static sl_status put_box(const struct sl_place_table *t, const struct scale *s, 
 		"fill=\"hsl(%zu,55%%,%d%%)\"%s/><title>",
 		x, y, w, h, i * 137 % 360, it->fixed ? 45 : 68,
 		w > 3 && h > 3 ? " stroke=\"#333\" stroke-width=\"0.5\"" : ""));
-	SL_TRY(put_text(out, id));
+	SL_TRY(sl_buf_xml(out, id));
 	SL_TRY(sl_buf_printf(out, ": %llu bytes at %llu, live [%llu, %llu)%s</title>",
 		(unsigned long long)it->bytes, (unsigned long long)it->offset,
 		(unsigned long long)r->lower, (unsigned long long)r->upper,
@@ -83,7 +70,7 @@ static sl_status put_box(const struct sl_place_table *t, const struct scale *s, 
 		SL_TRY(sl_buf_printf(out,
 			"<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">", x + w / 2,
 			y + h / 2 + 4));
-		SL_TRY(put_text(out, id));
+		SL_TRY(sl_buf_xml(out, id));
 		SL_TRY(sl_buf_puts(out, "</text>"));
 	}
 	return sl_buf_puts(out, "</g>\n");

@@ -33,19 +33,6 @@ static unsigned hue_of(size_t job)
 	return (unsigned)(job * 137 % 360);
 }
 
-static sl_status put_name(struct sl_buf *out, const char *text)
-{
-	for (; *text; text++) {
-		const char *name = *text == '&'	  ? "&amp;"
-				   : *text == '<' ? "&lt;"
-				   : *text == '>' ? "&gt;"
-						  : NULL;
-
-		SL_TRY(name ? sl_buf_puts(out, name) : sl_buf_append(out, text, 1));
-	}
-	return SL_OK;
-}
-
 static sl_status put_axis(
 	struct sl_buf *out, const struct view *v, sl_ns to, double bottom)
 {
@@ -90,7 +77,7 @@ static sl_status put_spans(struct sl_buf *out, const struct sl_jobsim *m,
 			"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 			"fill=\"hsl(%u,60%%,60%%)\"><title>",
 			x, y, w, height > 1 ? height - 0.4 : height, hue_of(p->job)));
-		SL_TRY(put_name(out, t->jobs[p->job].name));
+		SL_TRY(sl_buf_xml(out, t->jobs[p->job].name));
 		SL_TRY(sl_buf_printf(out,
 			": lane %u, %.3f s to %.3f s, %.1f %%</title></rect>\n", p->lane,
 			(double)p->from_ns * 1e-9, (double)p->to_ns * 1e-9,
@@ -114,7 +101,7 @@ static sl_status put_jobs(
 			"width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%u,60%%,60%%)\"/>"
 			"<title>",
 			x, y, f - x, h, f, y, fmax(e - f, 0.3), h, hue_of(i)));
-		SL_TRY(put_name(out, j->name));
+		SL_TRY(sl_buf_xml(out, j->name));
 		SL_TRY(sl_buf_printf(out,
 			": waits %.3f s, ends %.3f s after it came, %.3f s of "
 			"service</title></g>\n",

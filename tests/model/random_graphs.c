@@ -203,7 +203,7 @@ static sl_status under_plans(const struct sl_program *p, uint64_t seed,
 	const struct result *want, struct tally *tally)
 {
 	static const char *const others[] = {
-		"capuchin", NULL, "belady", NULL, "vdnn", NULL};
+		"capuchin", NULL, "belady", NULL, "vdnn", NULL, "mimose"};
 	struct sl_rng rng = {.key = {.seed = seed, .stream = 6}};
 	struct sl_graph_rig_opts o = {.program = p,
 		.policy = tensile_at(seed / PLANS_EVERY),

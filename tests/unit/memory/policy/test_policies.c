@@ -68,6 +68,14 @@ static void weights_that_nobody_writes_are_dropped_and_not_copied_out(void **sta
 	compare("weights", "keep", 0);
 }
 
+static void layers_run_again_and_nothing_is_copied(void **state)
+{
+	(void)state;
+	compare("layers", "mimose", 80000);
+	compare("layers", "belady", 0);
+	compare("layers", "keep", 0);
+}
+
 static void a_written_weight_stays_and_its_momentum_comes_and_goes(void **state)
 {
 	(void)state;
@@ -134,6 +142,7 @@ int main(void)
 		SL_TEST(the_table_finds_its_rows_and_nothing_else),
 		SL_TEST(an_activation_waits_below_while_another_op_needs_the_room),
 		SL_TEST(weights_that_nobody_writes_are_dropped_and_not_copied_out),
+		SL_TEST(layers_run_again_and_nothing_is_copied),
 		SL_TEST(a_written_weight_stays_and_its_momentum_comes_and_goes),
 		SL_TEST(split_free_bytes_are_joined_by_a_move),
 		SL_TEST(views_count_as_their_root_and_the_immovable_lies_in_p),
