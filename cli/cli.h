@@ -32,6 +32,7 @@ struct cli_args {
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;
 	struct sl_place_config place;
+	struct sl_convert_config convert;
 	const char *svg, *html;
 	/* shared.c */
 	int64_t priority;

@@ -204,4 +204,25 @@ struct sl_policy_option_row {
 };
 bool sl_policy_option_at(const char *policy, size_t i, struct sl_policy_option_row *out);
 
+/*
+ * A trace in another form (docs/formats/foreign.md). Kinds: trace, g10, dtr, buffers;
+ * what a file is, is told by its content, and what it is to become, by its name.
+ */
+struct sl_convert_config {
+	const char *in;
+	const char *out; /* of kernels and tensors: the kernels' file */
+	const char *from, *to; /* kinds; NULL: told */
+};
+
+struct sl_convert_report {
+	const char *from, *to; /* static */
+	uint64_t ops, values;
+	uint64_t live_peak_bytes, ops_ns; /* of the trace that was read */
+};
+
+/* text: where it goes instead of to files; else NULL. SL_E_FORMAT or SL_E_LIMIT name
+ * file and line. */
+SL_NODISCARD sl_status sl_convert_file(const struct sl_convert_config *config,
+	struct sl_buf *text, struct sl_convert_report *out);
+
 #endif

@@ -94,7 +94,7 @@ static sl_status open_file(struct sl_planner *p, const struct sl_session_config 
 	struct sl_machine m = {0};
 	sl_status st;
 
-	SL_TRY(sl_foreign_read(config->model, &p->trace));
+	SL_TRY(sl_foreign_read(config->model, NULL, &p->trace));
 	SL_TRY(sl_policy_least(sl_policy_find("keep"), &p->trace, &p->unbudgeted_peak));
 	override_links(&p->trace, device);
 	if (p->trace.n_tiers > 0)
@@ -147,7 +147,7 @@ sl_status sl_check_files(const char *trace_path, const char *plan_path,
 	struct sl_buf text = SL_BUF_MAX(MAX_TEXT_BYTES);
 	sl_status st;
 
-	SL_TRY_OUT(sl_foreign_read(trace_path, &trace));
+	SL_TRY_OUT(sl_foreign_read(trace_path, NULL, &trace));
 	SL_TRY_OUT(sl_fs_read(plan_path, MAX_TEXT_BYTES, &text));
 	SL_TRY_OUT(sl_plan_parse(plan_path, sl_buf_text(&text), text.len, &trace, &plan));
 	*out = (struct sl_check_report){

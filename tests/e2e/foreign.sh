@@ -29,6 +29,29 @@ works "a pair of kernels and tensors is planned" plan "$work/x.kernels.csv" --bu
 works "and replayed" replay "$work/x.kernels.csv" --budget 6MiB --json
 works "a plan of it is sound" check "$work/x.kernels.csv" "$work/x.plan"
 works "for the trace that was recorded of it too" check "$work/x.trace" "$work/x.plan"
+
+# Converted there and back: the same ops take the same time with the same memory.
+want="ops_ns 11000000 live_peak_bytes 7344128"
+for to in y.kernels.csv y.log y.trace; do
+	works "to $to" convert "$work/x.kernels.csv" -o "$work/$to" --json
+	works "and from it" convert "$work/$to" -o "$work/z.trace" --json
+	got="ops_ns $(field ops_ns) live_peak_bytes $(field live_peak_bytes)"
+	[ "$got" = "$want" ] && ok "$to keeps times and memory" || not_ok "$to: $got, not $want"
+	works "$to is planned as it is" plan "$work/$to" --budget 6MiB --json
+done
+cmp -s "$work/x.kernels.csv" "$work/y.kernels.csv" && cmp -s "$work/x.tensors.csv" "$work/y.tensors.csv" &&
+	ok "the pair is the same, byte for byte" || not_ok "the pair is the same, byte for byte"
+works "to a table of buffers" convert "$work/y.trace" -o "$work/y.csv"
+works "that is placed" place "$work/y.csv" --json
+[ "$(field load_bytes)" = 7344128 ] && ok "with the same load" || not_ok "with the same load: $(field load_bytes)"
+works "and read as a trace" convert "$work/y.csv" --to trace
+grep -q '^trace 1' "$work/out" && ok "on standard output" || not_ok "on standard output"
+refuses 2 "no trace is of kind 'elf'" "a kind that is none" convert "$work/y.trace" --to elf
+refuses 2 "two files; give -o" "a pair on standard output" convert "$work/y.trace" --to g10
+refuses 4 "y.log:1: this is no trace" "a log called a trace" convert "$work/y.log" --from trace
+sed -i '3s/MEMORY"/MEMRY"/' "$work/y.log"
+refuses 4 "y.log:3: MEMORY is to follow" "a log with a wrong line" plan "$work/y.log" --budget 6MiB
+
 cp "$work/x.kernels.csv" "$work/alone.kernels.csv"
 refuses 4 "alone.tensors.csv: cannot open" "kernels without their tensors" plan "$work/alone.kernels.csv" --budget 6MiB
 cp "$work/x.kernels.csv" "$work/other.csv"

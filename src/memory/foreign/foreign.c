@@ -14,14 +14,30 @@ static sl_status parse_own(const struct sl_foreign_text *text, struct sl_trace *
 	return sl_trace_parse(text->source, text->data, text->len, out);
 }
 
+static sl_status print_own(
+	const struct sl_trace *t, struct sl_buf *out, struct sl_buf *none)
+{
+	(void)none;
+	return sl_trace_print(t, out);
+}
+
 static const struct {
 	const char *name;
 	const char *marks[2]; /* words that the first line has */
+	const char *ends[2]; /* of files' names, when one is written */
 	/* NULL: of a pair of files. */
 	sl_status (*parse)(const struct sl_foreign_text *text, struct sl_trace *out);
+	sl_status (*print)(
+		const struct sl_trace *t, struct sl_buf *out, struct sl_buf *second);
 } kind_rows[SL_FOREIGN_COUNT] = {
-	[SL_FOREIGN_TRACE] = {"trace", {"trace", "trace"}, parse_own},
-	[SL_FOREIGN_G10] = {"g10", {"time_ns", "inputs"}, NULL},
+	[SL_FOREIGN_TRACE] = {"trace", {"trace", "trace"}, {".trace", ".trace"},
+		parse_own, print_own},
+	[SL_FOREIGN_G10] = {"g10", {"time_ns", "inputs"}, {"kernels.csv", "kernels.csv"},
+		NULL, sl_g10_print},
+	[SL_FOREIGN_DTR] = {"dtr", {"{", "INSTRUCTION"}, {".log", ".jsonl"}, sl_dtr_parse,
+		sl_dtr_print},
+	[SL_FOREIGN_BUFFERS] = {"buffers", {"lower", "upper"}, {".csv", ".csv"},
+		sl_buffers_parse, sl_buffers_print},
 };
 
 static const char kernels_end[] = "kernels.csv", tensors_end[] = "tensors.csv";
@@ -39,6 +55,22 @@ bool sl_foreign_find(const char *name, enum sl_foreign_kind *out)
 			return true;
 	}
 	return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), n = strlen(end);
+
+	return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+enum sl_foreign_kind sl_foreign_named(const char *path)
+{
+	for (int i = 0; i < SL_FOREIGN_COUNT; i++)
+		if (ends_with(path, kind_rows[i].ends[0]) ||
+			ends_with(path, kind_rows[i].ends[1]))
+			return (enum sl_foreign_kind)i;
+	return SL_FOREIGN_TRACE;
 }
 
 static bool has(const char *data, size_t len, const char *word)
@@ -72,21 +104,24 @@ enum sl_foreign_kind sl_foreign_look(const char *data, size_t len)
 	return SL_FOREIGN_TRACE;
 }
 
-/* The other file of a pair, in a buffer. */
-static sl_status pair_name(const char *path, const char *from, const char *to, char **out)
+sl_status sl_foreign_second(enum sl_foreign_kind kind, const char *path, char **out)
 {
-	size_t len = strlen(path), n = strlen(from);
+	size_t len = strlen(path), n = sizeof(kernels_end) - 1;
 
-	if (len < n || strcmp(path + len - n, from) != 0)
+	*out = NULL;
+	if (kind != SL_FOREIGN_G10)
+		return SL_OK;
+
+	if (!ends_with(path, kernels_end))
 		return SL_FAIL(SL_E_FORMAT,
 			"%s: a trace of kernels and tensors is two files, X.%s and X.%s; "
 			"this one's name ends otherwise",
 			path, kernels_end, tensors_end);
-	*out = sl_alloc(len - n + strlen(to) + 1);
+	*out = sl_alloc(len - n + sizeof(tensors_end));
 	if (*out == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left for a file's name");
 	memcpy(*out, path, len - n);
-	memcpy(*out + len - n, to, strlen(to) + 1);
+	memcpy(*out + len - n, tensors_end, sizeof(tensors_end));
 	return SL_OK;
 }
 
@@ -102,7 +137,7 @@ static sl_status parse_pair(const struct sl_foreign_text *kernels, struct sl_tra
 	char *path = NULL;
 	sl_status st;
 
-	SL_TRY_OUT(pair_name(kernels->source, kernels_end, tensors_end, &path));
+	SL_TRY_OUT(sl_foreign_second(SL_FOREIGN_G10, kernels->source, &path));
 	SL_TRY_OUT(sl_fs_read(path, MAX_FILE_BYTES, &other));
 	tensors = text_of(path, &other);
 	SL_TRY_OUT(sl_g10_parse(&tensors, kernels, out));
@@ -113,30 +148,39 @@ out:
 }
 
 static sl_status read_kind(
-	const enum sl_foreign_kind *kind, const char *path, struct sl_trace *out)
+	bool look, enum sl_foreign_kind *kind, const char *path, struct sl_trace *out)
 {
 	struct sl_buf b = SL_BUF_MAX(MAX_FILE_BYTES);
 	struct sl_foreign_text text;
-	enum sl_foreign_kind k;
 	sl_status st;
 
 	SL_TRY_OUT(sl_fs_read(path, MAX_FILE_BYTES, &b));
 	text = text_of(path, &b);
-	k = kind != NULL ? *kind : sl_foreign_look(text.data, text.len);
-	SL_TRY_OUT(kind_rows[k].parse != NULL ? kind_rows[k].parse(&text, out)
-					      : parse_pair(&text, out));
+	if (look)
+		*kind = sl_foreign_look(text.data, text.len);
+	SL_TRY_OUT(kind_rows[*kind].parse != NULL ? kind_rows[*kind].parse(&text, out)
+						  : parse_pair(&text, out));
 out:
 	sl_buf_finish(&b);
 	return st;
 }
 
-sl_status sl_foreign_read(const char *path, struct sl_trace *out)
+sl_status sl_foreign_read(
+	const char *path, enum sl_foreign_kind *kind, struct sl_trace *out)
 {
-	return read_kind(NULL, path, out);
+	enum sl_foreign_kind found;
+
+	return read_kind(true, kind != NULL ? kind : &found, path, out);
 }
 
 sl_status sl_foreign_read_as(
 	enum sl_foreign_kind kind, const char *path, struct sl_trace *out)
 {
-	return read_kind(&kind, path, out);
+	return read_kind(false, &kind, path, out);
+}
+
+sl_status sl_foreign_print(enum sl_foreign_kind kind, const struct sl_trace *t,
+	struct sl_buf *out, struct sl_buf *second)
+{
+	return kind_rows[kind].print(t, out, second);
 }

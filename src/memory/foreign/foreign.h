@@ -11,6 +11,8 @@
 enum sl_foreign_kind {
 	SL_FOREIGN_TRACE, /* our own */
 	SL_FOREIGN_G10, /* X.kernels.csv beside X.tensors.csv */
+	SL_FOREIGN_DTR, /* operators, one JSON object a line */
+	SL_FOREIGN_BUFFERS, /* sizes and lifetimes: the table of sluice place */
 	SL_FOREIGN_COUNT
 };
 
@@ -19,9 +21,17 @@ const char *sl_foreign_name(enum sl_foreign_kind kind);
 bool sl_foreign_find(const char *name, enum sl_foreign_kind *out);
 /* What a text looks like, by its first line; anything else is taken for our own. */
 enum sl_foreign_kind sl_foreign_look(const char *data, size_t len);
+/* What a file of this name is to hold. */
+enum sl_foreign_kind sl_foreign_named(const char *path);
+/* The name of the file beside it, of a pair, to be freed; else NULL. SL_E_FORMAT: the
+ * name does not end as those of pairs do. */
+SL_NODISCARD sl_status sl_foreign_second(
+	enum sl_foreign_kind kind, const char *path, char **out);
 
-/* Reads a file of any kind, told apart by content; of a pair, either file names both. */
-SL_NODISCARD sl_status sl_foreign_read(const char *path, struct sl_trace *out);
+/* Reads a file of any kind, told apart by content; kind may be NULL. Of a pair, the file
+ * of kernels names both. */
+SL_NODISCARD sl_status sl_foreign_read(
+	const char *path, enum sl_foreign_kind *kind, struct sl_trace *out);
 SL_NODISCARD sl_status sl_foreign_read_as(
 	enum sl_foreign_kind kind, const char *path, struct sl_trace *out);
 
@@ -40,5 +50,32 @@ struct sl_foreign_text {
 SL_NODISCARD sl_status sl_g10_parse(const struct sl_foreign_text *tensors,
 	const struct sl_foreign_text *kernels, struct sl_trace *out);
 #define SL_G10_FEED "feed"
+
+/*
+ * A log of operators as DTR's simulator reads it. Constants persist; what names still
+ * stand for at the end is read by a last op `output`.
+ */
+SL_NODISCARD sl_status sl_dtr_parse(
+	const struct sl_foreign_text *text, struct sl_trace *out);
+#define SL_DTR_OUTPUT "output"
+
+/* A table of buffers: docs/formats/place.md. An op stands for each span of time between
+ * two begins or ends, and cannot run again; times are nanoseconds. */
+SL_NODISCARD sl_status sl_buffers_parse(
+	const struct sl_foreign_text *text, struct sl_trace *out);
+
+/*
+ * The trace in another form, appended; the second text is of a pair: its tensors. What
+ * the form does not have is left out (docs/formats/foreign.md says what). SL_E_LIMIT: a
+ * line would be longer than its readers take.
+ */
+SL_NODISCARD sl_status sl_foreign_print(enum sl_foreign_kind kind,
+	const struct sl_trace *t, struct sl_buf *out, struct sl_buf *second);
+SL_NODISCARD sl_status sl_g10_print(
+	const struct sl_trace *t, struct sl_buf *kernels, struct sl_buf *tensors);
+SL_NODISCARD sl_status sl_dtr_print(
+	const struct sl_trace *t, struct sl_buf *out, struct sl_buf *none);
+SL_NODISCARD sl_status sl_buffers_print(
+	const struct sl_trace *t, struct sl_buf *out, struct sl_buf *none);
 
 #endif

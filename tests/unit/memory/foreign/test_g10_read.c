@@ -41,7 +41,7 @@ static void read_known(const struct known *k, struct sl_trace *t)
 	*t = SL_TRACE_INIT;
 	if (access(k->file, R_OK) != 0)
 		sl_test_skip("no ../shared/data/traces");
-	sl_assert_ok(sl_foreign_read(k->file, t));
+	sl_assert_ok(sl_foreign_read(k->file, NULL, t));
 }
 
 static void kernels_and_times_are_the_published_ones(void **state)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces from one form to another, as files. */
+#include "sluice/memory.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "memory/foreign/foreign.h"
+
+static sl_status find(const char *option, const char *name, enum sl_foreign_kind *out)
+{
+	if (sl_foreign_find(name, out))
+		return SL_OK;
+	return SL_FAIL(SL_E_USAGE,
+		"%s: no trace is of kind '%.40s'; trace, g10, dtr and buffers are",
+		option, name);
+}
+
+static sl_status write_file(const char *path, const struct sl_buf *text)
+{
+	return sl_fs_write(path, sl_buf_text(text), text->len);
+}
+
+static sl_status write_all(const struct sl_convert_config *config,
+	enum sl_foreign_kind to, const struct sl_trace *t, struct sl_buf *out)
+{
+	struct sl_buf first = SL_BUF_INIT, second = SL_BUF_INIT;
+	struct sl_buf *text = out != NULL ? out : &first;
+	char *beside = NULL;
+	sl_status st = SL_OK;
+
+	if (out != NULL && to == SL_FOREIGN_G10) {
+		st = SL_FAIL(SL_E_USAGE,
+			"kernels and tensors are two files; give -o X.kernels.csv");
+		goto out;
+	}
+	if (out == NULL)
+		SL_TRY_OUT(sl_foreign_second(to, config->out, &beside));
+	SL_TRY_OUT(sl_foreign_print(to, t, text, &second));
+	if (beside != NULL)
+		SL_TRY_OUT(write_file(beside, &second));
+	if (out == NULL)
+		SL_TRY_OUT(write_file(config->out, text));
+out:
+	sl_free(beside);
+	sl_buf_finish(&first);
+	sl_buf_finish(&second);
+	return st;
+}
+
+sl_status sl_convert_file(const struct sl_convert_config *config, struct sl_buf *out,
+	struct sl_convert_report *report)
+{
+	enum sl_foreign_kind from = SL_FOREIGN_TRACE, to = SL_FOREIGN_TRACE;
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_least_budget least;
+	sl_status st;
+
+	if (config->from != NULL)
+		SL_TRY_OUT(find("--from", config->from, &from));
+	if (config->to != NULL)
+		SL_TRY_OUT(find("--to", config->to, &to));
+	else if (config->out != NULL)
+		to = sl_foreign_named(config->out);
+	SL_TRY_OUT(config->from != NULL ? sl_foreign_read_as(from, config->in, &t)
+					: sl_foreign_read(config->in, &from, &t));
+	SL_TRY_OUT(sl_trace_least_budget(&t, &least));
+	*report = (struct sl_convert_report){.from = sl_foreign_name(from),
+		.to = sl_foreign_name(to),
+		.ops = t.n_ops,
+		.values = t.n_values,
+		.live_peak_bytes = least.live_peak_bytes};
+	for (uint32_t o = 0; o < t.n_ops; o++)
+		report->ops_ns += t.ops[o].dur_ns;
+	SL_TRY_OUT(write_all(config, to, &t, out));
+out:
+	sl_trace_finish(&t);
+	return st;
+}
