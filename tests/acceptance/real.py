@@ -4,12 +4,12 @@
 the bytes moved over the disk's bandwidth, measured reading and writing at once. Runs are interleaved, medians
 decide; six minutes of two quiet cores. Prediction (the plan in force at each step) is held to 15 % of reality."""
 import json
-import mmap
 import os
 import subprocess
 import sys
-import threading
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from disk_rate import both_ways  # noqa: E402
 
 SLUICE = os.environ.get("SLUICE", "build/sluice")
 STEPS, ROUNDS = 6, 3
@@ -29,41 +29,13 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def bandwidth():
-    """Bytes a second, reads and writes together, past the page cache."""
-    piece, pieces, folder = 4 << 20, 96, os.environ.get("SLUICE_DISK", "/var/tmp")
-    buffers = [mmap.mmap(-1, piece) for _ in range(2)]
-    buffers[0].write(os.urandom(piece))
-    paths = [os.path.join(folder, "sluice-real-%d-%d" % (os.getpid(), i)) for i in range(2)]
-    files = [os.open(p, os.O_CREAT | os.O_RDWR | os.O_DIRECT, 0o600) for p in paths]
-    for p in paths:
-        os.unlink(p)
-
-    def write(file):
-        for i in range(pieces):
-            os.pwrite(file, buffers[0], i * piece)
-
-    def read(file):
-        for i in range(pieces):
-            os.preadv(file, [buffers[1]], i * piece)
-
-    write(files[1])
-    threads = [threading.Thread(target=write, args=(files[0],)), threading.Thread(target=read, args=(files[1],))]
-    begin = time.monotonic()
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return 2 * pieces * piece / (time.monotonic() - begin)
-
-
 def train(case, extra):
     return last(["train", *case, "--steps", str(STEPS), "--quiet", "--json", *extra])["summary"]
 
 
 def main():
     failed = 0
-    rates = sorted(bandwidth() for _ in range(3))
+    rates = sorted(both_ways() for _ in range(3))
     print("disk: %.2f GB/s both ways together (%.2f to %.2f)" % (rates[1] / 1e9, rates[0] / 1e9, rates[2] / 1e9))
     for name, case in CASES:
         bare, tight, moved_ms, predicted = [], [], [], []
