@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * synthetic:SHAPE: sample i's features are standard normal and its label uniform, keyed
- * by (opts.seed, i, element), so the set is the same in each epoch and takes no space.
+ * by (opts.seed, i, element), so the set is the same in each epoch and takes no space; of
+ * a small one samples are kept once made, as those of a small file are in memory.
  * For token models (opts.vocab > 0) SHAPE is T and tokens and labels are uniform over the
  * vocabulary.
  * SHAPE@500us or SHAPE@3ms: a sample takes so long to come, as from a slow source.
@@ -19,6 +20,7 @@
 #define CLASSES_DEFAULT 10
 #define STREAM_X 0x73796e78u /* "synx" */
 #define STREAM_Y 0x73796e79u /* "syny" */
+#define KEPT_MOST ((uint64_t)4 << 20) /* bytes of features */
 #define WAIT_MOST ((sl_ns)60 * 1000000000)
 #define TWO_PI 6.28318531f
 
@@ -26,6 +28,9 @@ struct synthetic {
 	uint64_t seed;
 	uint64_t blocks; /* random blocks of four a sample */
 	sl_ns wait_ns; /* before a sample comes */
+	/* NULL: not kept. Features of all samples; those of sample i count if made[i]. */
+	float *kept;
+	bool *made;
 };
 
 /* "@500us" or "@3ms", at most a minute. */
@@ -75,6 +80,19 @@ bad:
 		arg, SL_MAX_RANK - 1);
 }
 
+/* What cannot be had is not kept. */
+static void keep(struct synthetic *s, uint64_t samples, uint64_t count)
+{
+	if (samples > KEPT_MOST / sizeof(float) / (count > 0 ? count : 1))
+		return;
+	s->kept = sl_alloc((size_t)(samples * count) * sizeof(float) + 1);
+	s->made = s->kept ? sl_calloc((size_t)samples, sizeof(bool)) : NULL;
+	if (s->made == NULL) {
+		sl_free(s->kept);
+		s->kept = NULL;
+	}
+}
+
 static sl_status synthetic_open(
 	struct sl_data *d, const char *arg, const struct sl_data_opts *o)
 {
@@ -101,7 +119,10 @@ static sl_status synthetic_open(
 	if (o->samples < 0 || o->samples >= (int64_t)1 << 40)
 		return SL_FAIL(SL_E_USAGE, "%lld synthetic samples; expected 1 to 2^40",
 			(long long)o->samples);
-	return sl_data_split(d, o->samples ? o->samples : SAMPLES_DEFAULT, o, 0);
+	int64_t samples = o->samples ? o->samples : SAMPLES_DEFAULT;
+	if (!d->info.tokens)
+		keep(s, (uint64_t)samples, (uint64_t)sl_shape_count(&shape));
+	return sl_data_split(d, samples, o, 0);
 }
 
 /* Box-Muller on two pairs; the logarithm of zero must not come up. */
@@ -128,6 +149,21 @@ static void fill_normal(const struct sl_rng_key *key, uint64_t block, float *x, 
 	}
 }
 
+static void features(const struct synthetic *s, uint64_t index, float *x, int64_t n)
+{
+	struct sl_rng_key key = {.seed = s->seed, .stream = STREAM_X};
+	float *kept = s->kept ? s->kept + index * (uint64_t)n : NULL;
+
+	if (kept == NULL) {
+		fill_normal(&key, index * s->blocks, x, n);
+		return;
+	}
+	if (!s->made[index])
+		fill_normal(&key, index * s->blocks, kept, n);
+	s->made[index] = true;
+	memcpy(x, kept, (size_t)n * sizeof(float));
+}
+
 static int64_t below(const struct sl_rng_key *key, uint64_t element, int64_t n)
 {
 	uint32_t word[4];
@@ -141,7 +177,6 @@ static sl_status synthetic_read(
 	struct sl_data *d, const struct sl_data_pick *p, void *x, int64_t *y)
 {
 	const struct synthetic *s = d->own;
-	struct sl_rng_key kx = {.seed = s->seed, .stream = STREAM_X};
 	struct sl_rng_key ky = {.seed = s->seed, .stream = STREAM_Y};
 	uint64_t index = (uint64_t)p->index;
 	int64_t n = sl_shape_count(&d->info.sample);
@@ -152,7 +187,7 @@ static sl_status synthetic_read(
 	if (p->split == SL_SPLIT_VALID)
 		index += (uint64_t)d->info.count[SL_SPLIT_TRAIN];
 	if (!d->info.tokens) {
-		fill_normal(&kx, index * s->blocks, x, n);
+		features(s, index, x, n);
 		*y = below(&ky, index, d->info.classes);
 		return SL_OK;
 	}
@@ -170,7 +205,13 @@ static sl_status synthetic_read(
 
 static void synthetic_close(struct sl_data *d)
 {
-	sl_free(d->own);
+	struct synthetic *s = d->own;
+
+	if (s != NULL) {
+		sl_free(s->kept);
+		sl_free(s->made);
+	}
+	sl_free(s);
 }
 
 const struct sl_data_source sl_data_source_synthetic = {

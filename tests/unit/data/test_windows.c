@@ -145,6 +145,27 @@ static void synthetic_features_are_normal_and_labels_uniform(void **state)
 	sl_data_close(d);
 }
 
+static void a_small_synthetic_set_is_kept_and_a_large_one_is_the_same(void **state)
+{
+	static const int64_t samples[] = {64, 1 << 22};
+	static const struct sl_data_request all = {.count = 64, .as_stored = true};
+	static float x[3][64 * 50];
+	int64_t y[64];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sl_data *d = NULL;
+
+		sl_assert_ok(sl_data_open("synthetic:50",
+			&(struct sl_data_opts){.samples = samples[i], .seed = 3}, &d));
+		sl_assert_ok(sl_data_batch(d, &all, x[i], y));
+		sl_assert_ok(sl_data_batch(d, &all, x[2], y));
+		sl_data_close(d);
+		assert_memory_equal(x[i], x[2], sizeof(x[2]));
+	}
+	assert_memory_equal(x[0], x[1], sizeof(x[0]));
+}
+
 static void synthetic_tokens_follow_each_other(void **state)
 {
 	int32_t x[12];
@@ -210,6 +231,7 @@ int main(void)
 		SL_TEST(the_last_tenth_is_for_validation),
 		SL_TEST(texts_too_short_or_models_too_small_are_refused),
 		SL_TEST(synthetic_features_are_normal_and_labels_uniform),
+		SL_TEST(a_small_synthetic_set_is_kept_and_a_large_one_is_the_same),
 		SL_TEST(synthetic_tokens_follow_each_other),
 		SL_TEST(unknown_kinds_and_shapes_are_usage_errors),
 		SL_TEST(every_failure_is_survived),
