@@ -201,13 +201,23 @@ out:
 	return st;
 }
 
+/* By the cost book: the best plan takes no longer to make than a step does. */
+static bool has_long_ops(const struct sl_trace *t)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < t->n_ops; i++)
+		ns = sl_add_ns(ns, t->ops[i].dur_ns);
+	return ns / SL_MACHINE_PLAN_OP_NS >= t->n_ops;
+}
+
 /* Training need not wait for the best plan of many ops: the second one, made beside the
  * first steps with their measured times, has all effort. */
 bool sl_machine_plans_quickly(
 	const struct sl_session_config *config, const struct sl_instance *x)
 {
 	return x->training && x->trace.n_ops >= SL_MACHINE_MANY_OPS &&
-	       sl_machine_plans_again(config);
+	       sl_machine_plans_again(config) && !has_long_ops(&x->trace);
 }
 
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)

@@ -78,8 +78,9 @@ SL_NODISCARD sl_status sl_machine_stored_budget(const char *path, uint64_t *out)
 SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
 	const struct sl_session_config *config, struct sl_instance *x);
 /* Whether its first plan is a quick one: all effort for fewer ops takes some 100 ms at
- * most. */
+ * most, and for an op less than this, so that with longer ones it is over in a step. */
 #define SL_MACHINE_MANY_OPS 200u
+#define SL_MACHINE_PLAN_OP_NS 1000000u
 bool sl_machine_plans_quickly(
 	const struct sl_session_config *config, const struct sl_instance *x);
 /* Takes the memory that the plans need, or what is given. */
