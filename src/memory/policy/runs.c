@@ -220,7 +220,7 @@ sl_status sl_runs_lower(const struct sl_runs *r, uint64_t budget, const char *po
 	struct lowerer l = {.r = r, .plan = SL_PLAN_INIT};
 	struct sl_place_opts opts = {.capacity = budget,
 		.hopeless = budget + budget / 16,
-		.effort = SL_PLACE_FAMILY};
+		.effort = r->thorough ? SL_PLACE_IMPROVE : SL_PLACE_FAMILY};
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(begin(&l, budget, policy));

@@ -29,6 +29,7 @@ struct sl_runs {
 	uint32_t *open; /* [n_values] the stay under way, or SL_NO_ID */
 	uint32_t n_steps, n_stays;
 	size_t cap_steps, cap_stays;
+	bool thorough; /* addresses are worth some 30 ms of search */
 };
 
 #define SL_RUNS_MAX_STEPS ((size_t)1 << 24)
