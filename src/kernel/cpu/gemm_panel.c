@@ -14,6 +14,7 @@
 #include "base/bf16.h"
 
 #define LANES 16
+#define ROWS_AHEAD 8
 
 static int64_t place(const struct sl_axis *x, int64_t i)
 {
@@ -161,6 +162,30 @@ static void pack_row(const struct sl_panel_source *s, int64_t at, int width,
 		}
 }
 
+/* Rows lie far apart, often each in a page of its own: asked for early, they hide walks
+ * of page tables, too. */
+static void ask_for(const struct sl_panel_source *s, int64_t at, int64_t lanes)
+{
+	const float *row = (const float *)s->data + at;
+
+	for (int64_t i = 0; i < lanes && !s->low; i += LANES)
+		_mm_prefetch((const char *)(row + i), _MM_HINT_T0);
+}
+
+/* Panels whose lanes are contiguous, all of them a row of k at a time. */
+static void pack_rows(const struct sl_panel_source *s, int width,
+	const struct sl_panel_box *box, float *to)
+{
+	int64_t from = s->first + place(&s->lane, box->lane);
+
+	for (int64_t k = 0; k < box->depth; k++) {
+		if (k + ROWS_AHEAD < box->depth)
+			ask_for(s, from + place(&s->k, box->k + k + ROWS_AHEAD),
+				box->lanes);
+		pack_row(s, from + place(&s->k, box->k + k), width, box, to + k * width);
+	}
+}
+
 static float element(const struct sl_panel_source *s, int64_t at)
 {
 	return s->low ? sl_bf16_to_f32(((const uint16_t *)s->data)[at])
@@ -194,10 +219,7 @@ void sl_panel_pack(const struct sl_panel_source *s, int width,
 	const struct sl_panel_box *box, float *to)
 {
 	if (is_one_run(&s->lane, box->lane, box->lanes)) {
-		int64_t from = s->first + place(&s->lane, box->lane);
-		for (int64_t k = 0; k < box->depth; k++)
-			pack_row(s, from + place(&s->k, box->k + k), width, box,
-				to + k * width);
+		pack_rows(s, width, box, to);
 		return;
 	}
 	for (int64_t i = 0; i < box->lanes; i += width, to += width * box->depth) {
