@@ -107,6 +107,7 @@ void sl_gap_set(struct sl_gap *gap, enum sl_fate fate)
 	gap->fate = (uint8_t)fate;
 	gap->arrive = gap->due = gap->to_op;
 	gap->hold = gap->from_op == SL_NO_ID ? 0 : gap->from_op + 1;
+	gap->leave = gap->from_op;
 	gap->delay_ns = 0;
 }
 

@@ -15,14 +15,16 @@
  * single gap without ends (SL_NO_ID) that covers the whole iteration.
  * 2. In the gap (from_op, to_op), ends left out, a value with another fate than KEEP need
  * not lie on the device: it leaves after from_op and is back before to_op.
- * 3. from_op < hold <= arrive <= due <= to_op; where a gap wraps, arrive counts from the
- * start of the iteration and hold to its end.
+ * 3. from_op <= leave < hold <= arrive <= due <= to_op; where a gap wraps, arrive counts
+ * from the start of the iteration and hold to its end.
  */
 enum sl_fate { SL_FATE_KEEP, SL_FATE_SWAP, SL_FATE_REDO };
 
 struct sl_gap {
 	uint32_t value;
 	uint32_t from_op, to_op;
+	uint32_t leave; /* it is given up after this op: from_op, or later if runs again
+			   touch it meanwhile */
 	uint32_t hold; /* of SWAP: its bytes are reused from this op on */
 	uint32_t arrive; /* its copy in, or its redoing, is before this op */
 	uint32_t due; /* of SWAP: it has to be there before this op */
@@ -85,7 +87,7 @@ struct sl_redo_run {
 };
 struct sl_redo_birth {
 	uint32_t value;
-	uint32_t last_run; /* of the position that touches it */
+	uint32_t last_run; /* that touches it, at this position or a later one */
 	bool temporary; /* gone after last_run; else it stays until its next use */
 	bool later; /* temporary, but it has uses later on */
 };
@@ -112,6 +114,9 @@ struct sl_redo_price {
 	/* Without those for inputs that are redone for their own sake soon after: they
 	 * stay, where there is room. */
 	uint64_t own_ns;
+	/* On the links: of inputs that were swapped out, once for each run that reads
+	 * them. */
+	uint64_t recall_ns;
 };
 /* Also impossible if there are several runs and they take longer than cap_ns. */
 SL_NODISCARD sl_status sl_redoer_price_within(struct sl_redoer *r, struct sl_gap *gap,

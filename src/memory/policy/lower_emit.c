@@ -19,7 +19,7 @@ static sl_status emit(struct sl_lowerer *l, const struct sl_action *a)
 static sl_status emit_leave(struct sl_lowerer *l, const struct sl_gap *gap)
 {
 	const struct sl_reach *tier = &l->g->tiers[gap->tier];
-	struct sl_action a = {.op = gap->from_op,
+	struct sl_action a = {.op = gap->leave,
 		.phase = SL_AFTER,
 		.kind = SL_ACTION_DROP_CLEAN,
 		.value = gap->value};
@@ -123,48 +123,67 @@ static sl_status emit_early_deaths(struct sl_lowerer *l)
 	return SL_OK;
 }
 
-/* What was borne for the moment since run `from` and has run `to` for its last. A dead
- * value goes by itself after the last run of all that touches it. */
-static sl_status emit_drops(struct sl_lowerer *l, uint32_t from, uint32_t to)
+/* Temporary births by the last run that touches them, in the order of births. */
+struct ends {
+	uint32_t *first; /* [n_runs + 2] */
+	uint32_t *births;
+};
+
+static sl_status list_ends(const struct sl_redo *r, struct ends *e)
 {
-	uint32_t op = l->redo->runs[from].before_op;
+	e->first = sl_calloc((size_t)r->n_runs + 2, sizeof(*e->first));
+	e->births = sl_calloc((size_t)r->n_births + 1, sizeof(*e->births));
+	if (!e->first || !e->births)
+		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	for (uint32_t k = 0; k < r->n_births; k++) {
+		if (r->births[k].temporary)
+			e->first[r->births[k].last_run + 2]++;
+	}
+	for (uint32_t i = 2; i <= r->n_runs + 1; i++)
+		e->first[i] += e->first[i - 1];
+	for (uint32_t k = 0; k < r->n_births; k++) {
+		if (r->births[k].temporary)
+			e->births[e->first[r->births[k].last_run + 1]++] = k;
+	}
+	return SL_OK;
+}
 
-	for (uint32_t i = from; i <= to; i++) {
-		const struct sl_redo_run *run = &l->redo->runs[i];
+/* What was borne for the moment and has this run for its last. A dead value goes by
+ * itself after the last run of all that touches it. */
+static sl_status emit_drops(struct sl_lowerer *l, const struct ends *e, uint32_t run)
+{
+	uint32_t op = l->redo->runs[run].before_op;
 
-		for (uint32_t k = 0; k < run->n_births; k++) {
-			const struct sl_redo_birth *b =
-				&l->redo->births[run->first_birth + k];
+	for (uint32_t i = e->first[run]; i < e->first[run + 1]; i++) {
+		const struct sl_redo_birth *b = &l->redo->births[e->births[i]];
 
-			if (!b->temporary || b->last_run != to ||
-				(is_dead(l, b->value, op) &&
-					l->last_again[b->value] == to + 1))
-				continue;
-			SL_TRY(emit(l, &(struct sl_action){.op = op,
-					       .phase = SL_BEFORE,
-					       .kind = SL_ACTION_DROP,
-					       .value = b->value}));
-		}
+		if (is_dead(l, b->value, op) && l->last_again[b->value] == run + 1)
+			continue;
+		SL_TRY(emit(l, &(struct sl_action){.op = op,
+				       .phase = SL_BEFORE,
+				       .kind = SL_ACTION_DROP,
+				       .value = b->value}));
 	}
 	return SL_OK;
 }
 
 static sl_status emit_redo(struct sl_lowerer *l)
 {
-	uint32_t from = 0;
+	struct ends e = {0};
+	sl_status st = SL_OK;
 
 	if (l->redo == NULL)
 		return SL_OK;
-	SL_TRY(emit_early_deaths(l));
+	SL_TRY_OUT(emit_early_deaths(l));
+	SL_TRY_OUT(list_ends(l->redo, &e));
 	for (uint32_t i = 0; i < l->redo->n_runs; i++) {
-		const struct sl_redo_run *run = &l->redo->runs[i];
-
-		SL_TRY(emit_run(l, run));
-		SL_TRY(emit_drops(l, from, i));
-		if (i + 1 < l->redo->n_runs && run[1].before_op != run->before_op)
-			from = i + 1;
+		SL_TRY_OUT(emit_run(l, &l->redo->runs[i]));
+		SL_TRY_OUT(emit_drops(l, &e, i));
 	}
-	return SL_OK;
+out:
+	sl_free(e.first);
+	sl_free(e.births);
+	return st;
 }
 
 /* A copy in, to be put in order. */

@@ -196,6 +196,7 @@ bool sl_redo_hold(struct sl_redoer *r, uint32_t v, uint32_t to)
 static sl_status recall(struct sl_redoer *r, struct sl_gap *gap)
 {
 	r->possible = !gap->wraps && gap->hold < r->at;
+	r->recall_ns = sl_add_ns(r->recall_ns, sl_gap_in_ns(r->g, gap));
 	if (r->pricing || !r->possible)
 		return SL_OK;
 	if (sl_grow((void **)&r->recalls, &r->cap_recalls, r->n_recalls + 1,
@@ -276,13 +277,14 @@ sl_status sl_redoer_price_within(struct sl_redoer *r, struct sl_gap *gap, uint64
 	r->at = gap->to_op;
 	r->pricing = true;
 	r->cap_ns = cap_ns;
-	r->shared_ns = 0;
+	r->shared_ns = r->recall_ns = 0;
 	sl_redo_cut(r, &none);
 	sl_gap_set(gap, SL_FATE_REDO);
 	st = sl_redo_gap(r, gap);
-	*out = (struct sl_redo_price){UINT64_MAX, UINT64_MAX};
+	*out = (struct sl_redo_price){UINT64_MAX, UINT64_MAX, 0};
 	if (r->possible)
-		*out = (struct sl_redo_price){r->redo.ns, r->redo.ns - r->shared_ns};
+		*out = (struct sl_redo_price){
+			r->redo.ns, r->redo.ns - r->shared_ns, r->recall_ns};
 	sl_redo_cut(r, &none);
 	*gap = was;
 	r->pricing = false;

@@ -36,6 +36,7 @@ struct sl_redoer {
 	bool possible;
 	bool pricing; /* nothing is changed */
 	uint64_t cap_ns;
+	uint64_t recall_ns; /* of copies in of what runs read, while pricing */
 	uint64_t shared_ns; /* of runs for inputs that are redone for their own sake */
 	struct sl_recall *recalls;
 	size_t n_recalls, cap_recalls;
