@@ -15,7 +15,8 @@
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
 
-static const char *const corpus[] = {"gap", "layers", "split", "update", "views", "weights"};
+static const char *const corpus[] = {
+	"gap", "layers", "split", "stream", "update", "views", "weights"};
 
 #define SLACK ((uint64_t)1 << 18) /* for runs again */
 #define N_TRACES (SL_COUNT(corpus) + 6)

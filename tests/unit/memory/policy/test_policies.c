@@ -97,6 +97,13 @@ static void views_count_as_their_root_and_the_immovable_lies_in_p(void **state)
 	compare("views", "keep", 0);
 }
 
+static void layers_of_an_inference_pass_a_ring(void **state)
+{
+	(void)state;
+	compare("stream", "demand", 4096 * 7);
+	compare("stream", "belady", 4096 * 7);
+}
+
 static sl_status plan_all(void *ctx)
 {
 	struct sl_trace *t = ctx;
@@ -148,6 +155,7 @@ int main(void)
 		SL_TEST(views_count_as_their_root_and_the_immovable_lies_in_p),
 		SL_TEST(a_quick_choice_has_the_least_effort_and_is_else_as_it_was),
 		SL_TEST(planning_survives_every_failing_allocation),
+		SL_TEST(layers_of_an_inference_pass_a_ring),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
