@@ -72,6 +72,7 @@ static void layers_run_again_and_nothing_is_copied(void **state)
 {
 	(void)state;
 	compare("layers", "mimose", 80000);
+	compare("layers", "optimal", 65536);
 	compare("layers", "belady", 0);
 	compare("layers", "keep", 0);
 }
