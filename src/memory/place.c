@@ -79,7 +79,12 @@ static const struct attempt {
 	{key_life, key_size, false},
 	{key_size, key_life, true},
 	{key_first, key_size, true},
+	/* SmartPool's two [autoswap], where a search comes anyway. */
+	{key_size, key_first, false},
+	{key_size, key_first, true},
 };
+#define SEARCH_ORDERS (sizeof(attempts) / sizeof(attempts[0]))
+#define FAMILY_ORDERS (SEARCH_ORDERS - 2)
 
 void sl_place_keep(struct sl_place_work *w, uint64_t height)
 {
@@ -230,9 +235,9 @@ static sl_status try_all(struct sl_place_work *w, enum sl_place_effort effort)
 {
 	sl_status st = SL_OK;
 	struct sl_place_fit *fit = NULL;
-	size_t n_orders = effort == SL_PLACE_ONE || w->n > MANY_ITEMS
-				  ? 1
-				  : sizeof(attempts) / sizeof(attempts[0]);
+	size_t n_orders = effort == SL_PLACE_ONE || w->n > MANY_ITEMS ? 1
+			  : effort == SL_PLACE_FAMILY		      ? FAMILY_ORDERS
+								      : SEARCH_ORDERS;
 
 	if (effort != SL_PLACE_ONE && !w->any_fixed)
 		SL_TRY(try_replay(w));
