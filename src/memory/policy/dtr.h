@@ -15,7 +15,10 @@
 enum sl_dtr_score {
 	SL_DTR_EXACT, /* with all that is gone around it, both ways */
 	SL_DTR_CLASSES, /* with the classes of what is gone next to it (union-find) */
-	SL_DTR_LOCAL /* its own time */
+	SL_DTR_LOCAL, /* its own time */
+	/* Ours, with the future known: with what is gone that it comes from; over its
+	 * bytes and the time until it, or what is gone and comes from it, is used. */
+	SL_DTR_AHEAD
 };
 
 struct sl_dtr_rules {
@@ -25,6 +28,12 @@ struct sl_dtr_rules {
 	/* As the paper's simulator counts: plain bytes, no workspace; an op that runs
 	 * again needs room for all it bears, even what is there. */
 	bool bytes;
+	/* Of SL_DTR_AHEAD. */
+	double far; /* exponent of the time */
+	const double *weight; /* [n_values] factors of scores; NULL: 1 */
+	/* [n_ops] what an op reads is brought before that op, at most itself, and stays;
+	 * NULL: itself. */
+	const uint32_t *early;
 };
 
 struct sl_dtr_result {
@@ -32,6 +41,8 @@ struct sl_dtr_result {
 	uint64_t peak; /* of what is counted */
 	uint64_t again_ns;
 	uint32_t again_ops, evictions;
+	uint32_t failed_at; /* op, where it does not fit */
+	uint64_t work; /* steps from value to value */
 };
 
 /* runs: NULL, or takes the steps. SL_E_NOMEM. */

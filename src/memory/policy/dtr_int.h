@@ -4,10 +4,10 @@
 
 #include "memory/policy/dtr.h"
 
-/* What dtr_sim.c (the run time) and dtr_score.c (who leaves) share. */
-#define SL_DTR_MOST_WORK \
-	((uint64_t)1 << 29) /* steps from value to value, then it failed \
-			     */
+/* What dtr_sim.c (the run time), dtr_begin.c (its tables) and dtr_score.c (who leaves)
+ * share. */
+/* Steps from value to value; more, and it failed. */
+#define SL_DTR_MOST_WORK ((uint64_t)1 << 29)
 
 /* An op that runs, or waits for what it reads to be rebuilt. */
 struct sl_dtr_frame {
@@ -31,6 +31,11 @@ struct sl_dtr {
 	uint64_t *last; /* clock of the last use */
 	uint64_t *ns; /* of all that wrote it so far */
 	double *around; /* time of what is gone around it, unless dirty */
+	uint32_t *wanted; /* and the next op that wants it */
+	uint32_t *cursor; /* into uses: the next one */
+	uint32_t *early_first,
+		*early; /* [n_ops + 2]; ops by when they want their inputs */
+	uint64_t *start_ns; /* [n_ops + 1] in the trace's time */
 	uint32_t *after, *before; /* the pool, in order of joining; n_values: its ends */
 	uint32_t *stamp, *stack, now;
 	uint32_t *expiring_first, *expiring; /* [n_ops + 2]; values by expiry */
@@ -71,6 +76,8 @@ static inline uint32_t sl_dtr_made(const struct sl_dtr *d, uint32_t op, uint32_t
 	return sl_dtr_root(d, k < o->n_out ? o->out[k] : o->mutates[k - o->n_out]);
 }
 
+SL_NODISCARD sl_status sl_dtr_begin(struct sl_dtr *d);
+void sl_dtr_finish(struct sl_dtr *d);
 uint64_t sl_dtr_room(const struct sl_dtr *d, uint32_t v);
 /* The value of the pool with the lowest score, the last one of equals; SL_NO_ID: none. */
 uint32_t sl_dtr_choose(struct sl_dtr *d);

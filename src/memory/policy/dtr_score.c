@@ -50,10 +50,26 @@ static void parents(struct sl_dtr *d, uint32_t v, neighbour_fn fn, void *ctx)
 	}
 }
 
+static uint32_t sooner(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The next op in its turn that uses v; n_ops: none. */
+static uint32_t next_use(struct sl_dtr *d, uint32_t v)
+{
+	uint32_t *u = &d->cursor[v];
+
+	while (*u < d->l->x.first[v + 1] && d->l->x.uses[*u].op < d->at)
+		++*u;
+	return *u < d->l->x.first[v + 1] ? d->l->x.uses[*u].op : d->t->n_ops;
+}
+
 struct walk {
 	uint32_t base;
 	uint32_t n; /* on the stack */
 	double ns;
+	uint32_t wanted; /* first op that uses one of them */
 	bool marks; /* those that are there become dirty */
 };
 
@@ -69,13 +85,15 @@ static void reach(struct sl_dtr *d, uint32_t v, void *ctx)
 		d->stamp[v] = d->now;
 		d->stack[w->n++] = v;
 		w->ns += (double)d->ns[v];
+		if (d->start_ns)
+			w->wanted = sooner(w->wanted, next_use(d, v));
 	}
 }
 
 /* All that is gone and can be reached from v by what is gone, one way. */
-static double walk(struct sl_dtr *d, uint32_t v, bool up, bool marks)
+static struct walk walk(struct sl_dtr *d, uint32_t v, bool up, bool marks)
 {
-	struct walk w = {.base = v, .marks = marks};
+	struct walk w = {.base = v, .marks = marks, .wanted = d->t->n_ops};
 	uint32_t x = v;
 
 	d->now++;
@@ -85,7 +103,7 @@ static double walk(struct sl_dtr *d, uint32_t v, bool up, bool marks)
 		else
 			children(d, x, reach, &w);
 		if (w.n == 0)
-			return w.ns;
+			return w;
 		x = d->stack[--w.n];
 	}
 }
@@ -154,6 +172,11 @@ static void see_class(struct sl_dtr *d, uint32_t v, void *ctx)
 	c->ns += d->class_ns[its];
 }
 
+static bool walks(const struct sl_dtr *d)
+{
+	return d->rules.score == SL_DTR_EXACT || d->rules.score == SL_DTR_AHEAD;
+}
+
 sl_status sl_dtr_score_new(struct sl_dtr *d, uint32_t v)
 {
 	return d->rules.score == SL_DTR_CLASSES ? new_class(d, v, 0) : SL_OK;
@@ -161,7 +184,7 @@ sl_status sl_dtr_score_new(struct sl_dtr *d, uint32_t v)
 
 sl_status sl_dtr_score_gone(struct sl_dtr *d, uint32_t v)
 {
-	if (d->rules.score == SL_DTR_EXACT) {
+	if (walks(d)) {
 		(void)walk(d, v, true, true);
 		(void)walk(d, v, false, true);
 	} else if (d->rules.score == SL_DTR_CLASSES) {
@@ -175,7 +198,7 @@ sl_status sl_dtr_score_gone(struct sl_dtr *d, uint32_t v)
 void sl_dtr_score_back(struct sl_dtr *d, uint32_t v)
 {
 	d->dirty[v] = 1;
-	if (d->rules.score == SL_DTR_EXACT) {
+	if (walks(d)) {
 		(void)walk(d, v, true, true);
 		(void)walk(d, v, false, true);
 	} else if (d->rules.score == SL_DTR_CLASSES && d->node[v] != SL_NO_ID) {
@@ -196,9 +219,40 @@ static double around(struct sl_dtr *d, uint32_t v)
 		return c.ns;
 	}
 	if (d->dirty[v])
-		d->around[v] = walk(d, v, true, false) + walk(d, v, false, false);
+		d->around[v] = walk(d, v, true, false).ns + walk(d, v, false, false).ns;
 	d->dirty[v] = 0;
 	return d->around[v];
+}
+
+static double score_ahead(struct sl_dtr *d, uint32_t v)
+{
+	double bytes = (double)sl_dtr_room(d, v), weight;
+	uint32_t wanted;
+	uint64_t ns;
+
+	if (d->dirty[v]) {
+		struct walk down = walk(d, v, false, false);
+
+		d->around[v] = walk(d, v, true, false).ns;
+		d->wanted[v] = down.wanted;
+		d->dirty[v] = 0;
+	}
+	wanted = sooner(d->wanted[v], next_use(d, v));
+	if (wanted == d->t->n_ops)
+		return 0;
+	weight = d->rules.weight ? d->rules.weight[v] : 1;
+	ns = d->start_ns[wanted] - d->start_ns[d->at] + 1;
+	return weight * ((double)d->ns[v] + d->around[v]) /
+	       (bytes * pow((double)ns, d->rules.far));
+}
+
+static double score_of(struct sl_dtr *d, uint32_t v)
+{
+	double below = (double)sl_dtr_room(d, v) * (double)(d->clock - d->last[v]);
+
+	if (d->rules.score == SL_DTR_AHEAD)
+		return score_ahead(d, v);
+	return below > 0 ? ((double)d->ns[v] + around(d, v)) / below : HUGE_VAL;
 }
 
 uint32_t sl_dtr_choose(struct sl_dtr *d)
@@ -207,12 +261,9 @@ uint32_t sl_dtr_choose(struct sl_dtr *d)
 	double least = HUGE_VAL;
 
 	for (uint32_t v = d->after[n]; v != n; v = d->after[v]) {
-		double below =
-			(double)sl_dtr_room(d, v) * (double)(d->clock - d->last[v]);
-		double score = (double)d->ns[v] + around(d, v);
+		double score = score_of(d, v);
 
 		d->work++;
-		score = below > 0 ? score / below : HUGE_VAL;
 		if (score <= least) {
 			least = score;
 			best = v;

@@ -206,10 +206,32 @@ static sl_status push(struct sl_dtr *d, uint32_t op, uint32_t target)
 	return SL_OK;
 }
 
+/* Of the inputs that are gone that of the earliest birth: what is young may come of what
+ * is old, and need not wait while the latter is rebuilt. */
+static uint32_t oldest_missing(struct sl_dtr *d, struct sl_dtr_frame *f)
+{
+	uint32_t n = sl_dtr_inputs(&d->t->ops[f->op]), oldest = SL_NO_ID;
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t v = sl_dtr_input(d, f->op, k);
+
+		if (sl_lineage_stays(d->l, v) || d->marks[f->held + k])
+			continue;
+		if (d->there[v])
+			lock(d, f, k, v);
+		else if (oldest == SL_NO_ID || d->l->birth[v] < d->l->birth[oldest])
+			oldest = v;
+	}
+	return oldest;
+}
+
 /* The next input that is gone; SL_NO_ID: none. What came meanwhile is locked. */
 static uint32_t next_missing(struct sl_dtr *d, struct sl_dtr_frame *f)
 {
 	uint32_t n = sl_dtr_inputs(&d->t->ops[f->op]);
+
+	if (d->rules.score == SL_DTR_AHEAD)
+		return oldest_missing(d, f);
 
 	for (; f->next < n; f->next++) {
 		uint32_t v = sl_dtr_input(d, f->op, f->next);
@@ -293,11 +315,51 @@ static sl_status bury(struct sl_dtr *d, uint32_t v)
 	return evict(d, v);
 }
 
+/* Brings what an op to come reads, and holds it. */
+static sl_status bring_early(struct sl_dtr *d, uint32_t op)
+{
+	for (uint32_t k = 0; k < sl_dtr_inputs(&d->t->ops[op]) && !d->failed; k++) {
+		uint32_t v = sl_dtr_input(d, op, k);
+
+		if (sl_lineage_stays(d->l, v) || d->l->birth[v] >= d->at)
+			continue;
+		if (!d->there[v])
+			SL_TRY(materialize(d, sl_lineage_writer(d->l, v, d->at), v));
+		if (d->failed)
+			return SL_OK;
+		d->locks[v]++;
+		pool_leave(d, v);
+	}
+	return SL_OK;
+}
+
+static void let_go(struct sl_dtr *d)
+{
+	uint32_t early = d->rules.early[d->at];
+
+	for (uint32_t k = 0; k < sl_dtr_inputs(&d->t->ops[d->at]); k++) {
+		uint32_t v = sl_dtr_input(d, d->at, k);
+
+		if (early == d->at || sl_lineage_stays(d->l, v) ||
+			d->l->birth[v] >= early)
+			continue;
+		d->locks[v]--;
+		pool_join(d, v);
+	}
+}
+
 static sl_status turn(struct sl_dtr *d)
 {
 	const struct sl_trace_op *o = &d->t->ops[d->at];
 
 	SL_TRY(keep_expiring(d));
+	if (d->early) {
+		for (uint32_t i = d->early_first[d->at];
+			i < d->early_first[d->at + 1] && !d->failed; i++)
+			SL_TRY(bring_early(d, d->early[i]));
+		if (!d->failed)
+			let_go(d);
+	}
 	if (d->failed)
 		return SL_OK;
 	SL_TRY(announce(d));
@@ -314,104 +376,22 @@ static sl_status turn(struct sl_dtr *d)
 	return SL_OK;
 }
 
-/* Values that live on after their expiry, by expiry; those born expired are pinned then.
- */
-static void list_expiring(struct sl_dtr *d)
-{
-	const struct sl_lineage *l = d->l;
-
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t v = 0; v < d->t->n_values; v++) {
-			uint32_t e = l->expires[v];
-
-			if (sl_lineage_stays(l, v) || l->birth[v] == SL_NO_ID ||
-				e >= d->t->n_ops || e <= l->birth[v] || l->death[v] < e)
-				continue;
-			if (pass == 0)
-				d->expiring_first[e + 2]++;
-			else
-				d->expiring[d->expiring_first[e + 1]++] = v;
-		}
-		for (uint32_t i = 2; pass == 0 && i < d->t->n_ops + 3; i++)
-			d->expiring_first[i] += d->expiring_first[i - 1];
-	}
-}
-
-/* Tables by value, one end more. */
-static sl_status begin_values(struct sl_dtr *d)
-{
-	size_t n = (size_t)d->t->n_values + 1;
-	uint32_t **const words[] = {&d->locks, &d->after, &d->before, &d->stamp,
-		&d->stack, &d->node, &d->expiring};
-	uint8_t **const bytes[] = {&d->there, &d->pinned, &d->dirty};
-	bool all = true;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		all = (*words[i] = sl_calloc(n, sizeof(uint32_t))) && all;
-	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
-		all = (*bytes[i] = sl_calloc(n, 1)) && all;
-	d->last = sl_calloc(n, sizeof(*d->last));
-	d->ns = sl_calloc(n, sizeof(*d->ns));
-	d->around = sl_calloc(n, sizeof(*d->around));
-	return all && d->last && d->ns && d->around ? SL_OK : no_memory();
-}
-
-static sl_status begin(struct sl_dtr *d)
-{
-	size_t n = (size_t)d->t->n_values + 1, ops = (size_t)d->t->n_ops + 3;
-
-	SL_TRY(begin_values(d));
-	d->expiring_first = sl_calloc(ops, sizeof(*d->expiring_first));
-	if (!d->expiring_first)
-		return no_memory();
-	memset(d->after, 0xff, n * sizeof(*d->after));
-	memset(d->before, 0xff, n * sizeof(*d->before));
-	memset(d->node, 0xff, n * sizeof(*d->node));
-	d->after[n - 1] = d->before[n - 1] = d->t->n_values;
-	for (uint32_t v = 0; v < d->t->n_values; v++) {
-		if (d->t->values[v].alias == SL_NO_ID && sl_lineage_stays(d->l, v))
-			d->used += sl_dtr_room(d, v);
-	}
-	list_expiring(d);
-	return SL_OK;
-}
-
-static void finish(struct sl_dtr *d)
-{
-	sl_free(d->there);
-	sl_free(d->pinned);
-	sl_free(d->dirty);
-	sl_free(d->locks);
-	sl_free(d->last);
-	sl_free(d->ns);
-	sl_free(d->around);
-	sl_free(d->after);
-	sl_free(d->before);
-	sl_free(d->stamp);
-	sl_free(d->stack);
-	sl_free(d->node);
-	sl_free(d->expiring);
-	sl_free(d->expiring_first);
-	sl_free(d->class_up);
-	sl_free(d->class_ns);
-	sl_free(d->frames);
-	sl_free(d->marks);
-}
-
 sl_status sl_dtr_simulate(const struct sl_lineage *l, const struct sl_dtr_rules *rules,
 	struct sl_runs *runs, struct sl_dtr_result *out)
 {
 	struct sl_dtr d = {.l = l, .t = l->t, .rules = *rules, .runs = runs, .clock = 1};
 	sl_status st = SL_OK;
 
-	SL_TRY_OUT(begin(&d));
+	SL_TRY_OUT(sl_dtr_begin(&d));
 	if (runs)
 		sl_runs_reset(runs);
 	for (; d.at < d.t->n_ops && !d.failed; d.at++)
 		SL_TRY_OUT(turn(&d));
 	*out = d.result;
+	out->failed_at = d.at - d.failed;
+	out->work = d.work + d.t->n_ops;
 	out->fits = !d.failed && d.used <= rules->budget;
 out:
-	finish(&d);
+	sl_dtr_finish(&d);
 	return st;
 }

@@ -23,17 +23,22 @@
  * - Copies are spread over the iteration: those that make others wait get dearer.
  * - A worthless swap is never made: gaps are chosen against the excess over the budget,
  * and what turns out not to be needed is given back.
+ * - Without copies, or where those are slow, plans are also made by simulation (ahead.h).
  * - The budget is a promise, with addresses; the paper lowers a sum of bytes as far as it
  *   goes.
  */
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "memory/place.h"
+#include "memory/policy/ahead.h"
 #include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
 #include "memory/policy/tensile_int.h"
 #include "memory/policy/tensile_published.h"
+
+#define AHEAD_WORK 10000000 /* a second or so */
 
 static sl_status begin(struct sl_tensile *s, const struct sl_trace *t, uint64_t budget)
 {
@@ -75,6 +80,29 @@ out:
 	return st == SL_E_INFEASIBLE && s->found ? SL_OK : st;
 }
 
+/* What recomputation alone can do, with what it takes to try other weights. */
+static sl_status offer_ahead(struct sl_tensile *s, uint64_t most_work)
+{
+	struct sl_ahead how = {.budget = s->budget,
+		.policy = "tensile",
+		.most_again_ns = sl_add_ns(s->total_ns, s->total_ns),
+		.most_work = most_work};
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t ns = 0;
+	sl_status st = SL_OK;
+
+	if (!s->redo || (s->found && s->best_price.iter_ns <= s->total_ns))
+		return SL_OK;
+	if (s->found)
+		how.most_again_ns = s->best_price.iter_ns - s->total_ns - 1;
+	SL_TRY_OUT(sl_ahead_plan(s->g.t, &how, &p, &ns));
+	if (p.value_offset)
+		SL_TRY_OUT(sl_tensile_offer(s, &p, &ns));
+out:
+	sl_plan_finish(&p);
+	return st;
+}
+
 enum option { PUBLISHED, EFFORT, CROSS, REDO, SIMPLE };
 
 static const struct sl_policy_option options[] = {
@@ -114,6 +142,8 @@ static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *
 		SL_TRY_OUT(sl_tensile_refine(&s, &at));
 	if (!s.found) /* what is found quickly is found in any case */
 		SL_TRY_OUT(sl_tensile_search_quickly(&s));
+	if (option[EFFORT] > 0 || (!s.found && s.g.n_tiers == 0))
+		SL_TRY_OUT(offer_ahead(&s, option[EFFORT] > 1 ? AHEAD_WORK : 0));
 	if (!s.found || (option[EFFORT] > 0 && option[SIMPLE]))
 		SL_TRY_OUT(offer_belady(&s));
 	if (!s.found)
@@ -142,7 +172,7 @@ static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 	SL_TRY(sl_mem_policy_keep.least(t, &hi));
 	lo = bound.bytes / SL_PAGE_BYTES;
 	hi /= SL_PAGE_BYTES;
-	while (lo < hi) {
+	while (lo < hi && hi - lo > hi / 512) {
 		uint64_t mid = lo + (hi - lo) / 2;
 		struct sl_plan p = SL_PLAN_INIT;
 		sl_status st = find(t, mid * SL_PAGE_BYTES, quick, &p);
