@@ -44,6 +44,8 @@ struct sl_gaps {
 	uint32_t n;
 	struct sl_reach tiers[SL_REACH_MAX]; /* fastest first */
 	uint32_t n_tiers;
+	const uint8_t *prefer; /* [n_values] the tier where lowering looks for room first;
+				  NULL (as at first): the fastest. Of the policy. */
 	uint64_t
 		*start_ns; /* [n_ops + 1] when ops start; at first as if nothing stalls */
 	uint32_t *writer; /* [uses of x] the last op before this use that wrote the value,

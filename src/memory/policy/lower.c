@@ -343,6 +343,19 @@ static uint64_t skip_alike(const struct sl_lowerer *l, uint32_t v, uint64_t used
 	return (from - used) & (ALIKE - 1);
 }
 
+/* The first tier with room from the wish on, then from the fastest; n_tiers: none. */
+static uint32_t find_tier(
+	const struct sl_gaps *g, uint32_t wish, const uint64_t *used, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < g->n_tiers; i++) {
+		uint32_t k = (wish + i) % g->n_tiers;
+
+		if (used[k] + bytes <= g->tiers[k].bytes)
+			return k;
+	}
+	return g->n_tiers;
+}
+
 static sl_status give_slots(struct sl_lowerer *l, bool alike)
 {
 	uint64_t used[SL_REACH_MAX] = {0};
@@ -350,14 +363,13 @@ static sl_status give_slots(struct sl_lowerer *l, bool alike)
 	memset(l->slot, 0xff, ((size_t)l->g->t->n_values + 1) * sizeof(*l->slot));
 	for (uint32_t v = 0; v < l->g->t->n_values; v++) {
 		uint64_t bytes = sl_align_up(l->g->t->values[v].bytes, SL_PAGE_BYTES);
-		uint32_t k = 0;
+		uint32_t wish = l->g->prefer != NULL ? l->g->prefer[v] : 0, k;
 
 		if (!needs_slot(l, v))
 			continue;
-		used[0] += alike ? skip_alike(l, v, used[0]) : 0;
-		while (k < l->g->n_tiers && used[k] + bytes > l->g->tiers[k].bytes)
-			k++;
-		if (k > 0 && alike)
+		used[0] += alike && wish == 0 ? skip_alike(l, v, used[0]) : 0;
+		k = find_tier(l->g, wish, used, bytes);
+		if (k > 0 && wish == 0 && alike)
 			return give_slots(l, false);
 		if (k == l->g->n_tiers)
 			return fail_tiers(bytes);
