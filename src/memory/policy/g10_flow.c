@@ -28,13 +28,12 @@ double sl_g10_free(const struct sl_g10 *x, enum sl_g10_way way, bool far, uint32
 
 uint32_t sl_g10_out_end(const struct sl_g10 *x, bool far, uint32_t from, double bytes)
 {
-	uint32_t op = from, last = x->g->t->n_ops - 1;
-
-	for (;; op++) {
+	for (uint32_t op = from; op < x->g->t->n_ops; op++) {
 		bytes -= sl_g10_free(x, SL_G10_OUT, far, op);
-		if (bytes <= 0 || op == last)
+		if (bytes <= 0)
 			return op;
 	}
+	return x->g->t->n_ops - 1;
 }
 
 uint32_t sl_g10_in_begin(const struct sl_g10 *x, bool far, uint32_t to, double bytes)

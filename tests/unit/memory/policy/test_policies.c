@@ -59,6 +59,7 @@ static void an_activation_waits_below_while_another_op_needs_the_room(void **sta
 	compare("gap", "belady", 0);
 	compare("gap", "keep", 0);
 	compare("gap", "autoswap", 0);
+	compare("gap", "g10", 0);
 }
 
 static void weights_that_nobody_writes_are_dropped_and_not_copied_out(void **state)
