@@ -32,7 +32,7 @@ works "jobs together" repro tensile --quick --jobs 2 --json
 tail -n 1 "$work/out" | grep -q '"rows":1,"claims":1' && grep -q '"shape":"joint"' "$work/out" &&
 	ok "one set, one budget" || not_ok "one set, one budget"
 refuses 2 "2 or 3" "too many together" repro tensile --jobs 4
-refuses 2 "those of salus tensile" "another paper" repro nonesuch
+refuses 2 "there are those of" "another paper" repro nonesuch
 refuses 2 "operand" "no paper" repro
 refuses 6 "" "a file nowhere, before anything is planned" repro tensile -o "$work/none/there.md"
 finish

@@ -2,7 +2,7 @@
 /*
  * autoswap: swaps pairs of accesses around the peak, best score first, until the load is
  * within the limit [autoswap]. `score` is 0 DOA, 1 AOA, 2 WDOA, 3 SWDOA, 4 votes
- * (autoswap_int.h); `stick=0` is the mode without overhead, which accepts the load that
+ * (autoswap.h); `stick=0` is the mode without overhead, which accepts the load that
  * results.
  *
  * Departures:
@@ -18,7 +18,7 @@
  * 6. Choices are repeated with a lower limit where addresses need more than bytes.
  * 7. Where nothing fits the budget belady's plan is used (baseline.h).
  */
-#include "memory/policy/autoswap_int.h"
+#include "memory/policy/autoswap.h"
 
 #include "memory/policy/baseline.h"
 #include "memory/policy/policy.h"
@@ -27,7 +27,7 @@
 
 enum option { SCORE, STICK, FLOOR };
 
-static sl_status search(struct sl_as *a, uint64_t budget, bool stick, const char *name,
+sl_status sl_as_search(struct sl_as *a, uint64_t budget, bool stick, const char *name,
 	struct sl_plan *out)
 {
 	uint64_t height = 0;
@@ -36,7 +36,7 @@ static sl_status search(struct sl_as *a, uint64_t budget, bool stick, const char
 	for (int i = 0; i < LIMIT_ROUNDS; i++) {
 		sl_gaps_reset(a->g);
 		sl_gaps_levels(a->g, a->level);
-		if (!sl_as_choose(a))
+		if (!sl_as_choose(a) && stick)
 			return SL_OK;
 		sl_as_time(a, stick);
 		SL_TRY(sl_baseline_lower(a->g, budget, name, out, &height));
@@ -57,7 +57,7 @@ static sl_status fates(struct sl_gaps *g, uint64_t budget, const char *name,
 	SL_TRY(sl_as_init(&a, g));
 	a.score = (enum sl_as_score)options[SCORE];
 	a.floor_bytes = (uint64_t)options[FLOOR];
-	st = search(&a, budget, options[STICK] != 0, name, out);
+	st = sl_as_search(&a, budget, options[STICK] != 0, name, out);
 	sl_as_finish(&a);
 	return st;
 }

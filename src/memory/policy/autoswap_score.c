@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autoswap: the pairs of accesses around the peak, their scores, and the choice. */
-#include "memory/policy/autoswap_int.h"
+#include "memory/policy/autoswap.h"
 
 #include <stdlib.h>
 

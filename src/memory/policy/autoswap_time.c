@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autoswap: the schedule of its copies, one stream for each direction. */
-#include "memory/policy/autoswap_int.h"
+#include "memory/policy/autoswap.h"
 
 #include <stdlib.h>
 

@@ -15,7 +15,7 @@
  * 5. Values are read whole, each by itself: no sectors that two layers share.
  * 6. Traces that train, and budgets below the buffers, get belady's plan (baseline.h).
  */
-#include "memory/policy/demand_int.h"
+#include "memory/policy/demand_net.h"
 
 #include "base/alloc.h"
 #include "memory/policy/baseline.h"

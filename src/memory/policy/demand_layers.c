@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* demand: an inference trace as layers, and the arena below their buffers. */
-#include "memory/policy/demand_int.h"
+#include "memory/policy/demand_net.h"
 
 #include <string.h>
 

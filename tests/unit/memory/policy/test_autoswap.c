@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "memory/policy/autoswap_int.h"
+#include "memory/policy/autoswap.h"
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
 

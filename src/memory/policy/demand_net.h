@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SL_MEMORY_POLICY_DEMAND_INT_H
-#define SL_MEMORY_POLICY_DEMAND_INT_H
+#ifndef SL_MEMORY_POLICY_DEMAND_NET_H
+#define SL_MEMORY_POLICY_DEMAND_NET_H
 
 #include "memory/place.h"
 #include "memory/policy/demand.h"

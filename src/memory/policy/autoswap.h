@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SL_MEMORY_POLICY_AUTOSWAP_INT_H
-#define SL_MEMORY_POLICY_AUTOSWAP_INT_H
+#ifndef SL_MEMORY_POLICY_AUTOSWAP_H
+#define SL_MEMORY_POLICY_AUTOSWAP_H
 
 #include "memory/policy/gaps.h"
 
@@ -61,5 +61,9 @@ bool sl_as_choose(struct sl_as *a);
  * load is what results.
  */
 void sl_as_time(struct sl_as *a, bool stick);
+
+/* autoswap.c: its own plan, without a net below; *out stays empty if none fits. */
+SL_NODISCARD sl_status sl_as_search(struct sl_as *a, uint64_t budget, bool stick,
+	const char *name, struct sl_plan *out);
 
 #endif
