@@ -20,7 +20,8 @@
 
 #define MOST_EARLY 12 /* ops that inputs are brought ahead of their own */
 #define MENDS 40 /* simulations to find out which */
-#define LIMITS 8
+#define LIMITS 10
+#define FEW 3 /* exponents */
 #define CHANGED 4 /* weights at a time, at most */
 #define AS_DTR (-1.0) /* for an exponent: DTR's own rule */
 
@@ -134,7 +135,7 @@ static uint64_t lower_limit(uint64_t limit, uint64_t over)
 
 /* Limits fall until addresses are found; the first one that simulates to more than the
  * best plan ends it. */
-static sl_status try_far(struct ahead *a, double far)
+static sl_status try_far(struct ahead *a, double far, bool thorough)
 {
 	uint64_t limit = a->how->budget;
 
@@ -144,10 +145,12 @@ static sl_status try_far(struct ahead *a, double far)
 		SL_TRY(simulate(a, limit, far, MENDS));
 		if (!a->result.fits)
 			return SL_OK;
+		a->runs.thorough = thorough;
 		SL_TRY(offer(a, far, &over));
+		a->runs.thorough = false;
 		if (a->best_ns < before)
 			return SL_OK;
-		limit = lower_limit(limit, over);
+		limit = lower_limit(limit, thorough ? limit / 256 : over);
 	}
 	return SL_OK;
 }
@@ -182,16 +185,29 @@ static sl_status change(struct ahead *a)
 	return SL_OK;
 }
 
-static sl_status search(struct ahead *a)
+/* With a search for addresses a few, until there is a plan. */
+static sl_status try_fars(struct ahead *a, bool thorough)
 {
 	static const double fars[] = {0.3, 0, 0.6, 0.1, 0.45, 1, 0.2, 0.8};
-	size_t n = sizeof(fars) / sizeof(fars[0]);
+	size_t n = thorough ? FEW : sizeof(fars) / sizeof(fars[0]);
 
-	for (size_t i = 0;
-		i < n && (i < 3 || a->how->most_work > 0 || !a->best.value_offset); i++)
-		SL_TRY(try_far(a, fars[i]));
-	if (a->how->most_work > 0)
-		SL_TRY(try_far(a, AS_DTR));
+	for (size_t i = 0; i < n; i++) {
+		bool quick = a->how->most_work == 0 && i >= FEW;
+
+		if (a->best.value_offset && (thorough || quick))
+			return SL_OK;
+		SL_TRY(try_far(a, fars[i], thorough));
+	}
+	return SL_OK;
+}
+
+static sl_status search(struct ahead *a)
+{
+	SL_TRY(try_fars(a, false));
+	if (a->how->most_work == 0)
+		return SL_OK;
+	SL_TRY(try_far(a, AS_DTR, false));
+	SL_TRY(try_fars(a, true));
 	while (a->best.value_offset && a->best_ns > 0 && a->n_movable > 0 &&
 		a->work < a->how->most_work)
 		SL_TRY(change(a));
