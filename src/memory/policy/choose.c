@@ -10,7 +10,7 @@
  * scarcer the higher. Redoing costs its runs. With equal prices for all bytes this is
  * Belady's farthest next use.
  */
-#include "memory/policy/choose.h"
+#include "memory/policy/choose_int.h"
 
 #include <stdlib.h>
 
@@ -100,6 +100,14 @@ static uint64_t part(double share, uint64_t ns)
 	return x < 9e18 ? (uint64_t)x : UINT64_MAX;
 }
 
+static void force_gaps(struct chooser *c)
+{
+	for (uint32_t i = 0; i < c->g->n; i++) {
+		if (sl_choice_is_forced(c->g, &c->g->gaps[i]))
+			sl_gap_set(&c->g->gaps[i], SL_FATE_SWAP);
+	}
+}
+
 /* A swap relieves no op while its copies are under way, so much of their time as
  * copy_share says. */
 static void shrink(const struct chooser *c, const struct sl_gap *gap, struct span *s)
@@ -149,23 +157,6 @@ static uint32_t covered(const struct chooser *c, const struct span *s)
 	return excess_between(c, 0, s->head) + excess_between(c, s->from, s->to);
 }
 
-/* Negative: it cannot be. */
-static double swap_cost(const struct chooser *c, const struct sl_gap *gap)
-{
-	uint64_t ns = sl_gap_in_ns(c->g, gap);
-	double price = c->how->link_price;
-
-	if (c->g->n_tiers == 0 || (gap->wraps && c->how->cross_price < 0))
-		return -1;
-	if (gap->from_op == SL_NO_ID)
-		return 1;
-	/* A second copy of what is below already costs its way in alone. */
-	ns += gap->dirty ? sl_gap_out_ns(c->g, gap) : 0;
-	price *= gap->wraps ? c->how->cross_price : 1;
-	price *= c->how->weight ? c->how->weight[gap - c->g->gaps] : 1;
-	return 1 + price * (double)ns;
-}
-
 /* What a candidate relieves a nanosecond of its cost; 0: it cannot be or relieves
  * nothing. */
 static sl_status appraise(struct chooser *c, const struct candidate *x, double *score)
@@ -179,7 +170,7 @@ static sl_status appraise(struct chooser *c, const struct candidate *x, double *
 	if (covered(c, &s) == 0)
 		return SL_OK;
 	if (x->fate == SL_FATE_SWAP) {
-		cost = swap_cost(c, gap);
+		cost = sl_choice_swap_cost(c->g, c->how, gap);
 	} else {
 		SL_TRY(sl_redoer_price_within(
 			c->redoer, gap, c->how->redo_cap_ns, &redo));
@@ -212,12 +203,32 @@ static void take_off(struct chooser *c, uint32_t from, uint32_t to, uint64_t byt
 	}
 }
 
+/* A copy is made ahead where that is cheaper. */
+static void copy_ahead(struct chooser *c, const struct sl_gap *gap)
+{
+	struct sl_gap *wrap = sl_choice_ahead(c->g, c->how, gap);
+	struct span s;
+
+	if (!wrap)
+		return;
+	s = span_of(c, wrap, SL_FATE_SWAP);
+	sl_gap_set(wrap, SL_FATE_SWAP);
+	take_off(c, 0, s.head, room(c, wrap));
+	take_off(c, s.from, s.to, room(c, wrap));
+	wrap->hold = s.from;
+	wrap->arrive = s.head;
+}
+
 static void apply(struct chooser *c, const struct candidate *x)
 {
 	struct sl_gap *gap = &c->g->gaps[x->gap];
 	struct span s = span_of(c, gap, x->fate);
 
+	if (c->how->out_price && x->fate == SL_FATE_SWAP && gap->from_op != SL_NO_ID)
+		copy_ahead(c, gap);
 	sl_gap_set(gap, x->fate);
+	if (c->how->out_price) /* what leaves twice is copied once */
+		sl_gaps_dirt_of(c->g, gap->value);
 	take_off(c, 0, s.head, room(c, gap));
 	take_off(c, s.from, s.to, room(c, gap));
 	if (gap->from_op == SL_NO_ID || x->fate != SL_FATE_SWAP)
@@ -313,7 +324,8 @@ static void give_back(struct chooser *c, struct sl_gap *gap)
 	struct span s = span_of(c, gap, (enum sl_fate)gap->fate);
 	uint64_t bytes = room(c, gap);
 
-	if (!fits(c, 0, s.head, bytes) || !fits(c, s.from, s.to, bytes))
+	if (sl_choice_is_forced(c->g, gap) || !fits(c, 0, s.head, bytes) ||
+		!fits(c, s.from, s.to, bytes))
 		return;
 	put_back(c, 0, s.head, bytes);
 	put_back(c, s.from, s.to, bytes);
@@ -338,12 +350,24 @@ static sl_status give_back_unneeded(struct chooser *c)
 			continue;
 		if (gap->fate == SL_FATE_REDO)
 			SL_TRY_OUT(sl_redoer_price(c->redoer, gap, &ns));
-		list[n++] = (struct chosen){
-			gap->fate == SL_FATE_REDO ? (double)ns : swap_cost(c, gap), i};
+		list[n++] =
+			(struct chosen){gap->fate == SL_FATE_REDO
+						? (double)ns
+						: sl_choice_swap_cost(c->g, c->how, gap),
+				i};
 	}
 	qsort(list, n, sizeof(*list), by_cost);
-	for (size_t i = 0; i < n; i++)
-		give_back(c, &c->g->gaps[list[i].gap]);
+	for (size_t i = 0; i < n; i++) {
+		if (!sl_choice_is_ahead(c->g, c->how, &c->g->gaps[list[i].gap]))
+			give_back(c, &c->g->gaps[list[i].gap]);
+	}
+	for (uint32_t i = 0; i < c->g->n && c->how->out_price; i++) {
+		struct sl_gap *gap = &c->g->gaps[i];
+
+		if (gap->wraps && gap->fate == SL_FATE_SWAP &&
+			!sl_choice_is_ahead(c->g, c->how, gap))
+			give_back(c, gap);
+	}
 out:
 	sl_free(list);
 	return st;
@@ -406,6 +430,7 @@ static sl_status begin(struct chooser *c)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	SL_TRY(sl_redoer_create(c->g, NULL, 0, &c->redoer));
 	sl_gaps_reset(c->g);
+	force_gaps(c);
 	sl_gaps_dirt(c->g);
 	sl_gaps_levels(c->g, c->level);
 	for (uint32_t i = 0; i < c->g->t->n_ops; i++)

@@ -12,6 +12,11 @@ struct sl_choice {
 	double cross_price; /* times link_price, over the boundary; negative: not at all
 			     */
 	const double *weight; /* [gaps] times a swap's cost; NULL: 1 for all */
+	/* [n_ops] times the cost of a copy that leaves after the op, or comes for it:
+	 * what the links cost by the hour. NULL: 1 for all. With them, what persists may
+	 * be sent away over the boundary just to have a current copy below, so that it
+	 * can leave later at once. */
+	const double *out_price, *in_price;
 };
 
 /* Sets the fates of all gaps. *enough: every op is within the limit. SL_E_NOMEM. */

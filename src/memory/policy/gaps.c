@@ -146,7 +146,7 @@ uint64_t sl_gap_in_ns(const struct sl_gaps *g, const struct sl_gap *gap)
 }
 
 /* Whether the use at either end of a gap's left end writes; gaps and uses go in step. */
-static void dirt_of(struct sl_gaps *g, uint32_t v)
+void sl_gaps_dirt_of(struct sl_gaps *g, uint32_t v)
 {
 	uint32_t first = g->first[v], n = g->first[v + 1] - first;
 	uint32_t uses = g->x.first[v + 1] - g->x.first[v];
@@ -173,7 +173,7 @@ void sl_gaps_dirt(struct sl_gaps *g)
 {
 	for (uint32_t v = 0; v < g->t->n_values; v++) {
 		if (g->first[v] < g->first[v + 1])
-			dirt_of(g, v);
+			sl_gaps_dirt_of(g, v);
 	}
 }
 

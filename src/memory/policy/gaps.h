@@ -69,6 +69,7 @@ uint32_t sl_gaps_op_from(const struct sl_gaps *g, uint64_t ns);
 /* Fills in `dirty` of all gaps: whether a copy below is current at from_op, by the fates
  * of the others. */
 void sl_gaps_dirt(struct sl_gaps *g);
+void sl_gaps_dirt_of(struct sl_gaps *g, uint32_t v); /* of v, that has gaps */
 /* Fate KEEP for all, or a fate for one, with the latest arrival and no hold. */
 void sl_gaps_reset(struct sl_gaps *g);
 void sl_gap_set(struct sl_gap *gap, enum sl_fate fate);

@@ -71,7 +71,8 @@ static uint64_t late_ns(const struct copy *c)
 	return c->end_ns > c->due_ns ? c->end_ns - c->due_ns : 0;
 }
 
-static void blame_lane(const struct sl_gaps *g, struct lane *lane, uint64_t *blame_ns)
+static void blame_lane(
+	const struct sl_gaps *g, struct lane *lane, uint64_t *out_ns, uint64_t *in_ns)
 {
 	uint64_t now = 0, late = 0;
 
@@ -87,10 +88,12 @@ static void blame_lane(const struct sl_gaps *g, struct lane *lane, uint64_t *bla
 	}
 	for (size_t i = lane->n; i > 0; i--) {
 		const struct copy *c = &lane->copies[i - 1];
+		uint64_t *blame_ns;
 
 		if (i < lane->n && lane->copies[i].start_ns > c->end_ns)
 			late = 0;
 		late = late_ns(c) > late ? late_ns(c) : late;
+		blame_ns = c->in ? in_ns : out_ns;
 		if (late > blame_ns[c->gap])
 			blame_ns[c->gap] = late;
 	}
@@ -117,7 +120,7 @@ static void list_tier(
 	}
 }
 
-sl_status sl_gaps_late(const struct sl_gaps *g, uint64_t *blame_ns)
+sl_status sl_gaps_late(const struct sl_gaps *g, uint64_t *out_ns, uint64_t *in_ns)
 {
 	struct lane out = {0}, in = {0};
 	sl_status st = SL_OK;
@@ -129,14 +132,14 @@ sl_status sl_gaps_late(const struct sl_gaps *g, uint64_t *blame_ns)
 		goto out;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
-		blame_ns[i] = 0;
+		out_ns[i] = in_ns[i] = 0;
 	for (uint32_t tier = 0; tier < g->n_tiers; tier++) {
 		bool one = shared(g, tier);
 
 		out.n = in.n = 0;
 		list_tier(g, tier, &out, one ? &out : &in);
-		blame_lane(g, &out, blame_ns);
-		blame_lane(g, &in, blame_ns);
+		blame_lane(g, &out, out_ns, in_ns);
+		blame_lane(g, &in, out_ns, in_ns);
 	}
 out:
 	sl_free(out.copies);

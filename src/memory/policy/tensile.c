@@ -39,6 +39,7 @@
 #include "memory/policy/tensile_published.h"
 
 #define AHEAD_WORK 10000000 /* a second or so */
+#define CLEAN_POINTS 32
 
 static sl_status begin(struct sl_tensile *s, const struct sl_trace *t, uint64_t budget)
 {
@@ -60,6 +61,8 @@ static void finish(struct sl_tensile *s)
 	sl_gaps_finish(&s->g);
 	sl_free(s->level);
 	sl_free(s->weight);
+	sl_free(s->out_price);
+	sl_free(s->in_price);
 }
 
 /* The safety net; without a tier it has nothing to offer. */
@@ -125,27 +128,46 @@ static sl_status plan_published(const struct sl_trace *t, uint64_t budget,
 		out);
 }
 
-/* *out stays empty if nothing was found. */
-static sl_status find(const struct sl_trace *t, uint64_t budget, const int64_t *option,
-	struct sl_plan *out)
+/* What is copied out ahead of time; other points suit that. */
+static sl_status clean(struct sl_tensile *s, const struct sl_tensile_how *how,
+	struct sl_tensile_point *at)
+{
+	SL_TRY(sl_tensile_hours(s, at));
+	SL_TRY(sl_tensile_wander(s, at, CLEAN_POINTS));
+	SL_TRY(sl_tensile_clean(s, at));
+	s->work = 0; /* single gaps are looked at as long as before */
+	return how->effort > 1 ? sl_tensile_refine(s, at) : SL_OK;
+}
+
+static sl_status search(struct sl_tensile *s, const struct sl_tensile_how *how)
+{
+	struct sl_tensile_point at;
+	bool last;
+
+	if (how->effort > 0)
+		SL_TRY(sl_tensile_search(s, &at));
+	if (how->effort > 1)
+		SL_TRY(sl_tensile_refine(s, &at));
+	if (!s->found) /* what is found quickly is found in any case */
+		SL_TRY(sl_tensile_search_quickly(s));
+	last = !s->found && s->g.n_tiers == 0;
+	if ((how->effort > 0 && how->alone) || last)
+		SL_TRY(offer_ahead(s, how->effort > 1 ? AHEAD_WORK : 0));
+	if (!s->found || (how->effort > 0 && how->simple))
+		SL_TRY(offer_belady(s));
+	return how->effort > 0 && how->clean ? clean(s, how, &at) : SL_OK;
+}
+
+sl_status sl_tensile_find(const struct sl_trace *t, uint64_t budget,
+	const struct sl_tensile_how *how, struct sl_plan *out)
 {
 	struct sl_tensile s = {0};
-	struct sl_tensile_point at;
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
-	s.cross = option[CROSS];
-	s.redo = option[REDO];
-	if (option[EFFORT] > 0)
-		SL_TRY_OUT(sl_tensile_search(&s, &at));
-	if (option[EFFORT] > 1)
-		SL_TRY_OUT(sl_tensile_refine(&s, &at));
-	if (!s.found) /* what is found quickly is found in any case */
-		SL_TRY_OUT(sl_tensile_search_quickly(&s));
-	if (option[EFFORT] > 0 || (!s.found && s.g.n_tiers == 0))
-		SL_TRY_OUT(offer_ahead(&s, option[EFFORT] > 1 ? AHEAD_WORK : 0));
-	if (!s.found || (option[EFFORT] > 0 && option[SIMPLE]))
-		SL_TRY_OUT(offer_belady(&s));
+	s.cross = how->cross;
+	s.redo = how->redo;
+	SL_TRY_OUT(search(&s, how));
 	if (!s.found)
 		goto out;
 	s.best.budget = budget;
@@ -160,7 +182,7 @@ out:
  * bound and the peak of keep. */
 static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 {
-	static const int64_t quick[] = {[CROSS] = 1, [REDO] = 1};
+	static const struct sl_tensile_how quick = {.cross = true, .redo = true};
 	struct sl_reach tiers[SL_REACH_MAX];
 	struct sl_least_budget bound = {0};
 	uint64_t lo, hi = 0;
@@ -175,7 +197,7 @@ static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 	while (lo < hi && hi - lo > hi / 512) {
 		uint64_t mid = lo + (hi - lo) / 2;
 		struct sl_plan p = SL_PLAN_INIT;
-		sl_status st = find(t, mid * SL_PAGE_BYTES, quick, &p);
+		sl_status st = sl_tensile_find(t, mid * SL_PAGE_BYTES, &quick, &p);
 
 		if (p.value_offset)
 			hi = mid;
@@ -207,6 +229,11 @@ static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget)
 static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
+	const struct sl_tensile_how how = {.effort = (int)option[EFFORT],
+		.cross = option[CROSS],
+		.redo = option[REDO],
+		.alone = true,
+		.simple = option[SIMPLE]};
 	struct sl_plan kept = SL_PLAN_INIT;
 	uint64_t peak;
 
@@ -218,7 +245,7 @@ static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *
 	sl_plan_finish(&kept);
 	if (option[PUBLISHED])
 		return plan_published(t, budget, option, out);
-	SL_TRY(find(t, budget, option, out));
+	SL_TRY(sl_tensile_find(t, budget, &how, out));
 	return out->value_offset ? SL_OK : fail_without_tier(t, budget);
 }
 

@@ -10,6 +10,7 @@ struct sl_tensile {
 	struct sl_gaps g;
 	uint64_t *level; /* [n_ops + 1] */
 	double *weight; /* [gaps] of swaps, as many copies are in each other's way */
+	double *out_price, *in_price; /* [n_ops] of links by the hour; NULL: 1 */
 	uint64_t budget;
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
@@ -37,6 +38,18 @@ struct sl_tensile_point {
 	double cross, copy; /* as in struct sl_choice */
 };
 
+/* What a whole search is to do: options of the policies. */
+struct sl_tensile_how {
+	int effort; /* 0: a first plan; 1: many points; 2: single gaps, too */
+	bool cross, redo; /* away over the boundary; runs again */
+	bool clean; /* copies ahead of time, so that values are dropped later */
+	bool simple; /* belady's plan is a candidate, and not only the net */
+	bool alone; /* so is recomputation with the future known (ahead.h) */
+};
+/* The best plan that is found; *out stays empty if there is none. */
+SL_NODISCARD sl_status sl_tensile_find(const struct sl_trace *t, uint64_t budget,
+	const struct sl_tensile_how *how, struct sl_plan *out);
+
 /* Takes p for the best if it is cheaper; *iter_ns: its time. */
 SL_NODISCARD sl_status sl_tensile_offer(
 	struct sl_tensile *s, struct sl_plan *p, uint64_t *iter_ns);
@@ -52,6 +65,14 @@ SL_NODISCARD sl_status sl_tensile_wander(
 SL_NODISCARD sl_status sl_tensile_search_quickly(struct sl_tensile *s);
 /* Lets the best plan do without single gaps that cost it time; *at goes on. */
 SL_NODISCARD sl_status sl_tensile_refine(
+	struct sl_tensile *s, struct sl_tensile_point *at);
+
+/* Copies parameters out over the boundary, where that lets them leave later at once. */
+SL_NODISCARD sl_status sl_tensile_clean(
+	struct sl_tensile *s, struct sl_tensile_point *at);
+/* Finds what the links cost by the hour; with that, parameters are copied out over the
+ * boundary where that lets them leave later at once. */
+SL_NODISCARD sl_status sl_tensile_hours(
 	struct sl_tensile *s, struct sl_tensile_point *at);
 
 #endif

@@ -159,7 +159,9 @@ sl_status sl_tensile_attempt(
 			s->redo ? (uint64_t)((double)s->total_ns * at->redo_cap) : 0,
 		.copy_share = at->copy,
 		.cross_price = s->cross ? at->cross : -1,
-		.weight = s->weight};
+		.weight = s->weight,
+		.out_price = s->out_price,
+		.in_price = s->in_price};
 	struct sl_plan p = SL_PLAN_INIT;
 	uint64_t height = 0;
 	sl_status st = SL_OK;
@@ -268,7 +270,7 @@ static sl_status spread(struct sl_tensile *s, const struct sl_tensile_point *at)
 			s->point_ns = ns;
 			memcpy(best, s->weight, n * sizeof(*best));
 		}
-		SL_TRY_OUT(sl_gaps_late(&s->g, late_ns));
+		SL_TRY_OUT(sl_gaps_late(&s->g, late_ns, late_ns));
 		late = weigh(s, late_ns);
 	}
 	if (best)

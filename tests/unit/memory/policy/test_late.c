@@ -68,7 +68,7 @@ static void swap(struct rig *r, uint32_t v, uint32_t from, uint32_t hold, uint32
 static uint64_t blame(struct rig *r, uint32_t v, uint32_t from)
 {
 	sl_gaps_dirt(&r->g);
-	sl_assert_ok(sl_gaps_late(&r->g, r->blame));
+	sl_assert_ok(sl_gaps_late(&r->g, r->blame, r->blame));
 	return r->blame[gap_at(r, v, from) - r->g.gaps];
 }
 
