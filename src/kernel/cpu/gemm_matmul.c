@@ -11,6 +11,8 @@
 /* Below these sizes packing takes longer than it saves. */
 #define LEAST_SIDE 128
 #define LEAST_DEPTH 64
+#define NARROW 1024
+#define SHORT 2048
 #define LEAST_PRODUCTS ((int64_t)1 << 25)
 /* Products that one thread does before a second one would be awake. */
 #define ALONE_PRODUCTS ((int64_t)1 << 20)
@@ -27,10 +29,18 @@ static bool is_for_one(const struct sl_gemm *g)
 	       sl_gemm_batches(g) <= ALONE_PRODUCTS / (g->m * g->n * g->k);
 }
 
+/* Where y is narrow and not long the library keeps more of the peak; its rate falls to a
+ * half where rows of y are long and a multiple of a page apart. */
+static bool is_the_library_s(const struct sl_gemm *g)
+{
+	return g->n <= NARROW && g->m <= SHORT;
+}
+
 static bool is_large(const struct sl_gemm *g)
 {
-	return g->n_batch == 0 && g->m >= LEAST_SIDE && g->n >= LEAST_SIDE &&
-	       g->k >= LEAST_DEPTH && g->m * g->n >= LEAST_PRODUCTS / g->k;
+	return g->n_batch == 0 && !is_the_library_s(g) && g->m >= LEAST_SIDE &&
+	       g->n >= LEAST_SIDE && g->k >= LEAST_DEPTH &&
+	       g->m * g->n >= LEAST_PRODUCTS / g->k;
 }
 
 static bool accepts_better(const struct sl_node_info *n)
