@@ -40,6 +40,7 @@ struct cli_args {
 	/* calibrate */
 	bool quick;
 	const char *table; /* of repro salus */
+	const char *traces; /* of repro g10 */
 	int64_t n_jobs; /* of repro tensile */
 	const char *folder;
 	/* profile; its trace is events */

@@ -160,6 +160,8 @@ static sl_status check(const struct cli_args *args, const char *name)
 
 	if (args->table != NULL && strcmp(name, "salus") != 0)
 		return SL_FAIL(SL_E_USAGE, "--table is a trace of jobs for salus");
+	if (args->traces != NULL && strcmp(name, "g10") != 0)
+		return SL_FAIL(SL_E_USAGE, "--traces is the folder of g10's traces");
 	if (args->n_jobs != 0 && (!tensile || args->n_jobs < 2 || args->n_jobs > 3))
 		return SL_FAIL(
 			SL_E_USAGE, "--jobs is for tensile, which plans 2 or 3 together");
@@ -180,6 +182,7 @@ static sl_status run(struct cli_args *args)
 		.row = on_row,
 		.figure = on_figure,
 		.jobs = args->table,
+		.traces = args->traces,
 		.n_jobs = (uint32_t)args->n_jobs,
 		.claim = on_claim,
 		.progress = on_progress};
@@ -210,6 +213,8 @@ static const struct cli_option rows[] = {
 		"tensile: sets of N different jobs, planned together"},
 	{"table", "FILE", CLI_TEXT, offsetof(struct cli_args, table),
 		"salus: this table of jobs is its trace"},
+	{"traces", "DIR", CLI_TEXT, offsetof(struct cli_args, traces),
+		"g10: its traces lie there, g10-*.kernels.csv and g10-*.tensors.csv"},
 	{"o", "FILE", CLI_TEXT, offsetof(struct cli_args, output),
 		"write the tables there, as Markdown"},
 };

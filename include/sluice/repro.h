@@ -64,6 +64,7 @@ struct sl_repro_opts {
 	uint32_t n_jobs; /* of sl_repro_joint: so many at a time */
 	const char *jobs; /* of salus: a table of jobs (docs/formats/jobs.md) as its
 			     trace; NULL: one is made of our models */
+	const char *traces; /* of g10: the folder of its traces; NULL: our models alone */
 	sl_status (*claim)(void *ctx, const struct sl_repro_claim *claim);
 	/* What is measured now, and the share that is over; NULL: not told */
 	void (*progress)(void *ctx, const char *what, double done);
@@ -84,5 +85,7 @@ SL_NODISCARD sl_status sl_repro_tensile(const struct sl_repro_opts *opts);
 SL_NODISCARD sl_status sl_repro_joint(const struct sl_repro_opts *opts);
 /* In virtual time, on the cost book `gpu` and a device of 14 GiB. */
 SL_NODISCARD sl_status sl_repro_salus(const struct sl_repro_opts *opts);
+/* Its traces, if there are any, and our models, on its device. */
+SL_NODISCARD sl_status sl_repro_g10(const struct sl_repro_opts *opts);
 
 #endif
