@@ -27,7 +27,7 @@ struct cli_args {
 	const char *schedule;
 	const char *replan; /* on, off, drift=X */
 	const char *dtype;
-	int64_t threads;
+	int64_t threads, nodes;
 	const char *disk; /* DIR[:SIZE] */
 	double valid; /* negative: not given */
 	struct sl_planner_device planner;

@@ -2,6 +2,7 @@
 /* sluice place: addresses for buffers whose lifetimes are known. */
 #include "cli.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -25,6 +26,8 @@ static sl_status report_json(const struct sl_place_report *r)
 	sl_json_u64(j, "height_bytes", r->height_bytes);
 	sl_json_u64(j, "base_bytes", r->base_bytes);
 	sl_json_u64(j, "capacity_bytes", r->capacity_bytes);
+	sl_json_u64(j, "bound_bytes", r->bound_bytes);
+	sl_json_u64(j, "nodes", r->nodes);
 	sl_json_f64(j, "ratio", ratio_of(r));
 	sl_json_bool(j, "valid", r->valid);
 	if (!r->valid)
@@ -63,6 +66,22 @@ static sl_status check_output(const struct cli_args *args)
 	return SL_OK;
 }
 
+static bool must_stop(void *ctx)
+{
+	(void)ctx;
+	return cli_stop != 0;
+}
+
+/* Standard output holds results. */
+static void show(void *ctx, uint64_t height, uint64_t nodes)
+{
+	const struct cli_args *args = ctx;
+
+	if (!args->quiet)
+		fprintf(stderr, "searched %llu nodes: lowest height %llu\n",
+			(unsigned long long)nodes, (unsigned long long)height);
+}
+
 static sl_status run(struct cli_args *args)
 {
 	struct sl_buf csv = SL_BUF_INIT, svg = SL_BUF_INIT;
@@ -70,14 +89,20 @@ static sl_status run(struct cli_args *args)
 	sl_status st, placed;
 
 	SL_TRY(check_output(args));
+	args->place.threads = args->threads > INT_MAX ? INT_MAX : (int)args->threads;
+	args->place.nodes = (uint64_t)args->nodes;
+	args->place.stop = must_stop;
+	args->place.progress = show;
+	args->place.ctx = args;
 	placed = sl_place_file(args->operands[0], &args->place, &r,
 		args->output ? &csv : NULL, args->svg ? &svg : NULL);
 	st = placed;
-	if (placed != SL_OK && placed != SL_E_NO)
+	if (placed != SL_OK && placed != SL_E_NO && placed != SL_E_INTERRUPTED)
 		goto out;
-	if (placed == SL_OK && args->output)
+	/* Whoever interrupts it gets the best so far. */
+	if (placed != SL_E_NO && args->output)
 		SL_TRY_OUT(cli_write(args->output, &csv));
-	if (placed == SL_OK && args->svg)
+	if (placed != SL_E_NO && args->svg)
 		SL_TRY_OUT(cli_write(args->svg, &svg));
 	if (args->json)
 		SL_TRY_OUT(report_json(&r));
@@ -96,7 +121,12 @@ static const struct cli_option rows[] = {
 	{"base", "BYTES", CLI_SIZE0, offsetof(struct cli_args, place.base_bytes),
 		"lowest offset given (default: 0)"},
 	{"fast", NULL, CLI_FLAG, offsetof(struct cli_args, place.fast),
-		"search for milliseconds, not for a second"},
+		"search for milliseconds, not until found"},
+	{"nodes", "N", CLI_COUNT, offsetof(struct cli_args, nodes),
+		"effort of the exact search (default: 6 million with a capacity, else "
+		"100 thousand for each height tried)"},
+	{"threads", "N", CLI_COUNT, offsetof(struct cli_args, threads),
+		"of the exact search (default: all cores; same result)"},
 	{"validate", NULL, CLI_FLAG, offsetof(struct cli_args, place.validate),
 		"check the offsets of the file pair by pair; place nothing"},
 	{"o", "OUT.csv", CLI_TEXT, offsetof(struct cli_args, output),
@@ -118,5 +148,6 @@ const struct cli_command cli_command_place = {
 		    "placed.svg\n"
 		    "  sluice place placed.csv --validate --capacity 1MiB\n",
 	.groups = groups,
+	.ends_softly = true,
 	.run = run,
 };

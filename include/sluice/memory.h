@@ -169,21 +169,31 @@ SL_NODISCARD sl_status sl_replay_jobs(const struct sl_replay_source *jobs, size_
 struct sl_place_config {
 	uint64_t base_bytes; /* the lowest offset given */
 	uint64_t capacity_bytes; /* no buffer may end above it; 0: as low as is found */
-	bool fast; /* milliseconds, not a second, for what orders do not solve */
+	bool fast; /* no exact search: milliseconds for what orders do not solve */
 	bool validate; /* check the offsets of the table; give none */
+	int threads; /* of the exact search; 0: all cores. The result is the same. */
+	uint64_t nodes; /* of the exact search; 0: as a default says. Without a capacity:
+			   for each height tried. */
+	bool (*stop)(void *ctx); /* asked now and then: end with the best so far? */
+	void (*progress)(void *ctx, uint64_t height, uint64_t nodes);
+	void *ctx; /* of both, which may be NULL; called on the caller's thread */
 };
 
 struct sl_place_report {
 	uint64_t buffers, fixed; /* rows; those with a given offset */
 	uint64_t load_bytes; /* most bytes live at one time: no placement is lower */
 	uint64_t height_bytes; /* where the highest buffer ends; 0: none was placed */
+	uint64_t bound_bytes; /* proved: no placement is lower */
+	uint64_t nodes; /* of the exact search */
 	uint64_t base_bytes, capacity_bytes;
 	uint64_t place_ns; /* real time, reading included */
 	bool valid; /* sound and within the capacity */
+	bool interrupted;
 };
 
 /* SL_E_NO: no placement in the capacity, or the offsets of the table clash; the message
- * says which, and the report is filled. SL_E_FORMAT or SL_E_LIMIT name the line. csv and
+ * says which, and the report is filled. SL_E_FORMAT or SL_E_LIMIT name the line.
+ * SL_E_INTERRUPTED: config->stop said so; the best placement so far is given. csv and
  * svg may be NULL: the table with its offsets and a picture of it are appended. */
 SL_NODISCARD sl_status sl_place_file(const char *path,
 	const struct sl_place_config *config, struct sl_place_report *out,

@@ -10,12 +10,19 @@
  * nothing moves.
  *
  * Item i is live at the times [first, last], both included, and wants `bytes` at a
- * multiple of `align`. Two items conflict if their times meet. Items in conflict get
- * disjoint ranges of addresses; *out_height is the highest end (base when there is none).
- * Deterministic. With a fixed item the offset is given and kept.
+ * multiple of `align`. Two items conflict if their times meet outside
+ * their gaps. Items in conflict get disjoint ranges of addresses; *out_height is the
+ * highest end (base when there is none). Deterministic. With a fixed item the offset is
+ * given and kept.
  */
+struct sl_place_gap {
+	uint32_t first, last; /* the buffer lives on, but at these times holds nothing */
+};
+
 struct sl_place_item {
 	uint32_t first, last;
+	const struct sl_place_gap *gaps; /* borrowed; in order, apart, within the life */
+	uint32_t n_gaps;
 	uint64_t bytes;
 	uint64_t align; /* power of two */
 	uint64_t offset; /* the result; given when fixed */
@@ -30,8 +37,7 @@ struct sl_place_item {
 enum sl_place_effort {
 	SL_PLACE_ONE, /* largest first; near n log n */
 	SL_PLACE_FAMILY, /* several orders, the lowest height kept */
-	SL_PLACE_IMPROVE, /* and bounded searches, some 30 ms of them */
-	SL_PLACE_SEARCH /* a second of them */
+	SL_PLACE_IMPROVE /* and bounded searches, some 30 ms of them */
 };
 
 struct sl_place_opts {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "memory/place_csv.h"
+#include "session/place_race.h"
 
 struct job {
 	struct sl_place_table table;
@@ -94,36 +95,87 @@ static sl_status validate(const struct job *j)
 	return check_offsets(j, "");
 }
 
+/* Why the capacity is not met. */
+static sl_status fail_capacity(const struct job *j, uint64_t bound)
+{
+	const struct sl_place_report *r = j->report;
+	const char *source = j->table.source;
+	uint64_t capacity = r->capacity_bytes;
+
+	if (capacity < bound)
+		return SL_FAIL(SL_E_NO,
+			"%s: impossible in %llu bytes: %llu are live at one time; the "
+			"lowest placement found ends at %llu",
+			source, u(capacity), u(r->load_bytes), u(r->height_bytes));
+	if (capacity < r->bound_bytes)
+		return SL_FAIL(SL_E_NO,
+			"%s: impossible in %llu bytes: a search of all placements found "
+			"none; the lowest placement found ends at %llu",
+			source, u(capacity), u(r->height_bytes));
+	return SL_FAIL(SL_E_NO,
+		"%s: no placement found in %llu bytes, though one may exist: %llu are "
+		"live at one time, the lowest placement found ends at %llu",
+		source, u(capacity), u(r->load_bytes), u(r->height_bytes));
+}
+
+static sl_status search(struct job *j, uint64_t goal)
+{
+	struct sl_place_report *r = j->report;
+	struct sl_race race = {.config = j->config,
+		.items = j->table.items,
+		.n = j->table.n,
+		.height = r->height_bytes,
+		.bound = r->bound_bytes};
+
+	if (r->height_bytes <= goal || j->config->fast)
+		return SL_OK;
+	SL_TRY(sl_place_race(&race));
+	r->height_bytes = race.height;
+	r->bound_bytes = race.bound;
+	r->nodes = race.nodes;
+	r->interrupted = race.interrupted;
+	return SL_OK;
+}
+
 static sl_status place(struct job *j)
 {
 	struct sl_place_report *r = j->report;
 	uint64_t capacity = j->config->capacity_bytes;
 	/* What is fixed may lie below the base. */
 	uint64_t bound = r->load_bytes + (r->fixed > 0 ? 0 : j->config->base_bytes);
+	bool impossible = capacity > 0 && capacity < bound;
 	struct sl_place_opts opts = {.base = j->config->base_bytes,
 		.capacity = capacity,
-		.effort = j->config->fast ? SL_PLACE_IMPROVE : SL_PLACE_SEARCH};
+		.effort = impossible ? SL_PLACE_FAMILY : SL_PLACE_IMPROVE};
 
+	r->bound_bytes = bound;
 	SL_TRY(check_offsets(j, "fixed "));
 	SL_TRY(sl_place_with(&opts, j->table.items, j->table.n, &r->height_bytes));
-	if (capacity == 0 || r->height_bytes <= capacity)
-		return SL_OK;
-	if (capacity < bound)
-		return SL_FAIL(SL_E_NO,
-			"%s: impossible in %llu bytes: %llu are live at one time; the "
-			"lowest placement found ends at %llu",
-			j->table.source, u(capacity), u(r->load_bytes),
+	if (!impossible)
+		SL_TRY(search(j, capacity > bound ? capacity : bound));
+	r->valid = capacity == 0 || r->height_bytes <= capacity;
+	if (r->interrupted)
+		return SL_FAIL(SL_E_INTERRUPTED,
+			"interrupted; the lowest placement found ends at %llu",
 			u(r->height_bytes));
-	return SL_FAIL(SL_E_NO,
-		"%s: no placement found in %llu bytes, though one may exist: %llu are "
-		"live at one time, the lowest placement found ends at %llu",
-		j->table.source, u(capacity), u(r->load_bytes), u(r->height_bytes));
+	return r->valid ? SL_OK : fail_capacity(j, bound);
+}
+
+/* The table and the picture, whatever lies in the offsets. */
+static sl_status write_out(const struct job *j, struct sl_buf *csv, struct sl_buf *svg)
+{
+	if (csv)
+		SL_TRY(sl_place_table_write(&j->table, csv));
+	if (svg)
+		SL_TRY(sl_place_svg(&j->table, j->report->load_bytes,
+			j->config->capacity_bytes, svg));
+	return SL_OK;
 }
 
 sl_status sl_place_file(const char *path, const struct sl_place_config *config,
 	struct sl_place_report *out, struct sl_buf *csv, struct sl_buf *svg)
 {
-	sl_status st;
+	sl_status st, written;
 	sl_ns start = sl_clock_now();
 	struct job j = {.config = config, .report = out};
 
@@ -134,13 +186,12 @@ sl_status sl_place_file(const char *path, const struct sl_place_config *config,
 	for (size_t i = 0; i < j.table.n; i++)
 		out->fixed += j.table.items[i].fixed;
 	SL_TRY_OUT(sl_place_load(j.table.items, j.table.n, &out->load_bytes));
-	SL_TRY_OUT(config->validate ? validate(&j) : place(&j));
-	out->valid = true;
-	if (csv)
-		SL_TRY_OUT(sl_place_table_write(&j.table, csv));
-	if (svg)
-		SL_TRY_OUT(sl_place_svg(
-			&j.table, out->load_bytes, config->capacity_bytes, svg));
+	st = config->validate ? validate(&j) : place(&j);
+	if (st != SL_OK && !out->interrupted)
+		goto out;
+	out->valid |= config->validate;
+	written = write_out(&j, csv, svg);
+	st = written != SL_OK ? written : st;
 out:
 	out->place_ns = (uint64_t)(sl_clock_now() - start);
 	sl_place_table_finish(&j.table);
