@@ -48,7 +48,7 @@ struct sl_plan_report {
  * exists). */
 SL_NODISCARD sl_status sl_planner_open(const struct sl_session_config *config,
 	const struct sl_planner_device *device, struct sl_planner **out);
-/* policy NULL: the default (keep without a budget, else tensile). An infeasible budget is
+/* policy NULL: the default (keep without a budget, else joint). An infeasible budget is
  * no failure: the report says so. plan_text may be NULL; else a feasible plan's text is
  * appended. */
 SL_NODISCARD sl_status sl_planner_plan(struct sl_planner *p, const char *policy,

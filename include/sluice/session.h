@@ -44,7 +44,7 @@ struct sl_session_config {
 	uint64_t host_bytes; /* host tier; 0: none */
 	const char *disk_folder; /* NULL: SLUICE_DISK, else /var/tmp; "none" forbids */
 	uint64_t disk_bytes; /* 0: four times the unbudgeted peak */
-	const char *policy; /* NULL: keep without a budget, tensile with one */
+	const char *policy; /* NULL, auto: keep without a budget, joint with one */
 	const char *costs; /* cost book by name or file; NULL: SLUICE_COSTS, else cpu */
 	bool no_replan; /* a plan stays, however long its ops take */
 	double replan_drift; /* of measured times that gives a new plan; 0: 0.3 */

@@ -104,10 +104,7 @@ uint64_t sl_machine_share(uint64_t unbudgeted_peak, double ratio)
 
 const char *sl_machine_policy(const struct sl_session_config *config)
 {
-	if (config->policy != NULL)
-		return config->policy;
-	return config->budget_bytes > 0 ? SL_POLICY_WITH_BUDGET
-					: SL_POLICY_WITHOUT_BUDGET;
+	return sl_policy_name(config->policy, config->budget_bytes > 0);
 }
 
 static sl_status head_budget(struct sl_text *t, uint64_t *out)

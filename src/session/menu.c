@@ -47,13 +47,13 @@ static void note_first(const struct sl_session *s, struct sl_menu *menu)
 	menu->n = 1;
 }
 
-/* The policy that makes plans for less: the one asked for, or tensile. */
+/* The policy that makes plans for less: the one asked for, or the default. */
 static sl_status lesser_policy(
 	const struct sl_session *s, bool quick, struct sl_policy_choice *out)
 {
 	const char *name = s->config.policy;
 
-	SL_TRY(sl_policy_parse(name != NULL ? name : SL_POLICY_WITH_BUDGET, out));
+	SL_TRY(sl_policy_parse(sl_policy_name(name, true), out));
 	if (quick)
 		*out = sl_policy_quick(out);
 	return SL_OK;

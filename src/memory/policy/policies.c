@@ -29,6 +29,13 @@ const struct sl_mem_policy *sl_policy_find(const char *name)
 	return NULL;
 }
 
+const char *sl_policy_name(const char *name, bool with_budget)
+{
+	if (name != NULL && strcmp(name, SL_POLICY_AUTO) != 0)
+		return name;
+	return with_budget ? SL_POLICY_WITH_BUDGET : SL_POLICY_WITHOUT_BUDGET;
+}
+
 struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy)
 {
 	struct sl_policy_choice c = {.policy = policy};

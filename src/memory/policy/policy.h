@@ -54,9 +54,12 @@ struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy);
 /* As usual, but with the least effort where there is an option of that name. */
 struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c);
 
-/* Without a name: where a budget is given, and where not. */
-#define SL_POLICY_WITH_BUDGET "tensile"
+/* Without a name, or "auto": where a budget is given, and where not. */
+#define SL_POLICY_AUTO "auto"
+#define SL_POLICY_WITH_BUDGET "joint"
 #define SL_POLICY_WITHOUT_BUDGET "keep"
+/* The name to parse; name NULL: none. */
+const char *sl_policy_name(const char *name, bool with_budget);
 
 /* Plans, seals, checks (an unsound plan is SL_E_NO: a bug of the policy), prices. */
 SL_NODISCARD sl_status sl_policy_apply(const struct sl_policy_choice *choice,

@@ -151,7 +151,8 @@ static sl_status take_up(struct task *x, struct sl_joint_lease *jobs, size_t *n)
 	x->bad = st != SL_OK;
 	if (x->bad)
 		return SL_OK;
-	SL_TRY(sl_policy_parse(SL_POLICY_WITH_BUDGET, &x->choice));
+	/* Each is planned at many budgets: joint would take several times as long. */
+	SL_TRY(sl_policy_parse("tensile", &x->choice));
 	if (x->trace.n_ops > MANY_OPS)
 		x->choice = sl_policy_quick(&x->choice);
 	jobs[(*n)++] = (struct sl_joint_lease){.trace = &x->trace,

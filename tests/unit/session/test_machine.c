@@ -164,7 +164,7 @@ static void a_stored_plan_runs_and_gives_the_same_bits(void **state)
 	config.budget_bytes = budget;
 	sl_assert_ok(sl_session_run_all(&config, &run));
 	assert_string_equal(plain.summary.digest, run.summary.digest);
-	assert_string_equal(run.summary.policy, "tensile");
+	assert_string_equal(run.summary.policy, "joint");
 	assert_true(run.summary.swap_out_bytes > 0);
 	assert_true(run.summary.peak_device_bytes <= budget);
 	/* Without --budget the plan's own holds. */

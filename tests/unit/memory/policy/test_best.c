@@ -152,6 +152,15 @@ static void a_plan_for_less_serves_for_more(void **state)
 	sl_trace_finish(&g.t);
 }
 
+static void auto_is_joint_with_a_budget_and_keep_without(void **state)
+{
+	(void)state;
+	assert_string_equal(sl_policy_name("auto", true), "joint");
+	assert_string_equal(sl_policy_name(NULL, true), "joint");
+	assert_string_equal(sl_policy_name("auto", false), "keep");
+	assert_string_equal(sl_policy_name("vdnn", true), "vdnn");
+}
+
 static void too_little_is_refused_with_what_works(void **state)
 {
 	struct gen g = gen_training(3, 64, 32, 1 << 28);
@@ -195,6 +204,7 @@ int main(void)
 		SL_TEST(what_was_copied_over_the_boundary_leaves_at_once),
 		SL_TEST(options_forbid_what_they_name),
 		SL_TEST(a_plan_for_less_serves_for_more),
+		SL_TEST(auto_is_joint_with_a_budget_and_keep_without),
 		SL_TEST(too_little_is_refused_with_what_works),
 		SL_TEST(every_allocation_may_fail),
 	};
