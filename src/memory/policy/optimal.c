@@ -16,7 +16,9 @@
  *    its own backward ops as well as for the next stage.
  * 3. Addresses: where the runs found cannot be placed, those of the next smaller load
  *    are taken.
- * 4. What is neither a chain nor tiny gets belady's plan where there is a tier, and so
+ * 4. The integer program (ilp=SECONDS) is for traces of some dozens of ops. It runs what
+ *    runs again at one place in the order of the trace, which Checkmate's does, too.
+ * 5. What is neither a chain nor tiny gets belady's plan where there is a tier, and so
  * does what takes less time swapped.
  */
 #include <stdio.h>
@@ -33,13 +35,15 @@
 
 #define TRIES 12 /* of other runs, where some cannot be placed */
 
-enum option { EFFORT, SWAP };
+enum option { EFFORT, SWAP, ILP };
 
 static const struct sl_policy_option options[] = {
 	[EFFORT] = {"effort", 0, 2, 1,
 		"0: traces of 16 ops are searched, 2^12 states; 1: 32, 2^16; 2: 64, "
 		"2^20"},
 	[SWAP] = {"swap", 0, 1, 1, "0: belady's plan is no candidate, only the net"},
+	[ILP] = {"ilp", 0, 86400, 0,
+		"seconds for the program cbc, to 64 ops; 0: it is not asked"},
 	{0},
 };
 
@@ -92,7 +96,7 @@ void sl_optimal_finish(struct sl_optimal *o)
 struct finder {
 	struct sl_optimal o;
 	uint64_t budget;
-	uint32_t effort;
+	uint32_t effort, ilp_s;
 	struct sl_plan best;
 	uint64_t best_ns, again_ns;
 	bool found;
@@ -136,6 +140,15 @@ static sl_status by_search(const struct finder *f, uint64_t bytes, struct sl_ord
 	return sl_optimal_search(&f->o, bytes, &limits, out, &exact);
 }
 
+static sl_status by_program(const struct finder *f, uint64_t bytes, struct sl_order *out)
+{
+	struct sl_optimal_limits limits = {.ops = 64,
+		.seconds = f->ilp_s,
+		.below_ns = f->found ? f->again_ns : UINT64_MAX};
+
+	return sl_optimal_ilp(&f->o, bytes, &limits, out);
+}
+
 /* Runs within `*bytes` and their plan; *bytes is then what to try next, 0: nothing. */
 static sl_status attempt(struct finder *f, solve_fn solve, uint64_t *bytes)
 {
@@ -161,11 +174,11 @@ out:
 	return st;
 }
 
-static sl_status solve(struct finder *f, solve_fn solver)
+static sl_status solve(struct finder *f, solve_fn solver, int tries)
 {
 	uint64_t bytes = f->budget;
 
-	for (int i = 0; i < TRIES && bytes > 0; i++)
+	for (int i = 0; i < tries && bytes > 0; i++)
 		SL_TRY(attempt(f, solver, &bytes));
 	return SL_OK;
 }
@@ -194,12 +207,15 @@ static sl_status find(
 	const int64_t *option = ctx;
 	struct finder f = {.budget = budget,
 		.best = SL_PLAN_INIT,
-		.effort = (uint32_t)option[EFFORT]};
+		.effort = (uint32_t)option[EFFORT],
+		.ilp_s = (uint32_t)option[ILP]};
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(sl_optimal_begin(&f.o, t));
-	SL_TRY_OUT(solve(&f, by_chain));
-	SL_TRY_OUT(solve(&f, by_search));
+	SL_TRY_OUT(solve(&f, by_chain, TRIES));
+	SL_TRY_OUT(solve(&f, by_search, TRIES));
+	if (f.ilp_s > 0)
+		SL_TRY_OUT(solve(&f, by_program, 2));
 	if (option[SWAP])
 		SL_TRY_OUT(offer_belady(&f));
 	f.best.budget = budget;

@@ -82,10 +82,18 @@ static inline bool sl_op_has(
 /* optimal_search.c: over the sets of values on the device, for tiny traces. */
 struct sl_optimal_limits {
 	uint32_t ops, states; /* larger traces are left alone; more states end it */
+	uint32_t seconds; /* of an integer program */
 	uint64_t below_ns; /* others' runs again take this long */
 };
 SL_NODISCARD sl_status sl_optimal_search(const struct sl_optimal *o, uint64_t bytes,
 	const struct sl_optimal_limits *limits, struct sl_order *out, bool *exact);
+
+/* The last op before which op may run again, as far as what persists goes. */
+uint32_t sl_optimal_until(const struct sl_trace *t, uint32_t op);
+
+/* optimal_ilp.c: an integer program that CBC solves. SL_E_UNSUPPORTED without it. */
+SL_NODISCARD sl_status sl_optimal_ilp(const struct sl_optimal *o, uint64_t bytes,
+	const struct sl_optimal_limits *limits, struct sl_order *out);
 
 /* optimal_chain.c: dynamic programming over the stages of a chain. */
 SL_NODISCARD sl_status sl_optimal_chain(

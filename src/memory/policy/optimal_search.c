@@ -123,18 +123,18 @@ static void write_list(struct search *s, struct contents *c, uint32_t op,
 }
 
 /* An op may run again until somebody writes what it reads and what persists. */
-static uint32_t runs_until(const struct search *s, uint32_t op)
+uint32_t sl_optimal_until(const struct sl_trace *t, uint32_t op)
 {
-	const struct sl_trace_op *o = &s->t->ops[op];
-	uint32_t until = s->t->n_ops;
+	const struct sl_trace_op *o = &t->ops[op];
+	uint32_t until = t->n_ops;
 
 	for (uint32_t i = 0; i < o->n_in; i++) {
-		uint32_t v = sl_trace_root(s->t, o->in[i]);
+		uint32_t v = sl_trace_root(t, o->in[i]);
 		uint32_t k = op + 1;
 
-		if (!sl_optimal_persists(s->t, v))
+		if (!sl_optimal_persists(t, v))
 			continue;
-		while (k < until && !sl_op_has(s->t, k, v, s->t->ops[k].n_in))
+		while (k < until && !sl_op_has(t, k, v, t->ops[k].n_in))
 			k++;
 		until = k < until ? k : until;
 	}
@@ -178,7 +178,7 @@ static sl_status find_contents(struct search *s, struct contents *c)
 		write_list(s, c, op, o->out, o->n_out);
 		s->ops[op].workspace = sl_room_workspace(o);
 		s->ops[op].ns = o->dur_ns;
-		s->ops[op].until = runs_until(s, op);
+		s->ops[op].until = sl_optimal_until(t, op);
 	}
 	for (uint32_t v = 0; v < t->n_values && !s->over; v++) {
 		if (s->o->birth[v] != SL_NO_ID)
