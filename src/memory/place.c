@@ -136,11 +136,25 @@ sl_status sl_place_events(
 	return SL_OK;
 }
 
+static sl_status load_of_pieces(
+	const struct sl_place_item *items, size_t n, uint64_t *out)
+{
+	struct sl_place_pieces p;
+	sl_status st;
+
+	SL_TRY(sl_place_pieces_make(items, n, &p));
+	st = sl_place_load(p.items, p.n, out);
+	sl_place_pieces_finish(&p);
+	return st;
+}
+
 sl_status sl_place_load(const struct sl_place_item *items, size_t n, uint64_t *out)
 {
 	struct sl_place_event *events = NULL;
 	uint64_t live = 0, most = 0;
 
+	if (sl_place_has_gaps(items, n))
+		return load_of_pieces(items, n, out);
 	SL_TRY(sl_place_events(items, n, &events));
 	for (size_t i = 0; i < 2 * n; i++) {
 		uint64_t bytes = items[events[i].item].bytes;

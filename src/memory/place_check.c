@@ -57,15 +57,35 @@ static void leave(struct sweep *s, uint32_t item)
 	s->n_live--;
 }
 
+static sl_status check_pieces(
+	const struct sl_place_item *items, size_t n, bool *clash, size_t pair[2])
+{
+	struct sl_place_pieces p;
+	sl_status st;
+
+	SL_TRY(sl_place_pieces_make(items, n, &p));
+	st = sl_place_check(p.items, p.n, clash, pair);
+	if (st == SL_OK && *clash) {
+		pair[0] = p.owners[pair[0]];
+		pair[1] = p.owners[pair[1]];
+	}
+	sl_place_pieces_finish(&p);
+	return st;
+}
+
 sl_status sl_place_check(
 	const struct sl_place_item *items, size_t n, bool *clash, size_t pair[2])
 {
 	struct sl_place_event *events = NULL;
-	struct sweep s = {items, sl_alloc((n + 1) * sizeof(*s.live)), 0};
-	sl_status st = s.live ? sl_place_events(items, n, &events)
-			      : SL_FAIL(SL_E_NOMEM, "no host memory left for a check");
+	struct sweep s = {.items = items};
+	sl_status st;
 
 	*clash = false;
+	if (sl_place_has_gaps(items, n))
+		return check_pieces(items, n, clash, pair);
+	s.live = sl_alloc((n + 1) * sizeof(*s.live));
+	st = s.live ? sl_place_events(items, n, &events)
+		    : SL_FAIL(SL_E_NOMEM, "no host memory left for a check");
 	for (size_t i = 0; st == SL_OK && i < 2 * n; i++) {
 		const struct sl_place_event *e = &events[i];
 		uint32_t other = SL_NO_ID;

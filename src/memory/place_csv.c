@@ -14,6 +14,7 @@
 #define MAX_ROWS ((size_t)4 << 20)
 #define MAX_NUMBER ((uint64_t)1 << 62)
 #define NUMBER_TEXT 32
+#define MAX_GAPS ((size_t)16 << 20)
 
 static const char *const column_names[SL_PLACE_COLUMNS] = {
 	"id", "lower", "upper", "size", "alignment", "offset", "gaps"};
@@ -21,7 +22,7 @@ static const char *const column_names[SL_PLACE_COLUMNS] = {
 struct parse {
 	struct sl_place_table *t;
 	struct sl_csv csv;
-	size_t cap_rows, cap_items;
+	size_t cap_rows, cap_items, cap_pauses;
 	uint64_t sum; /* of the sizes */
 	uint64_t room, top; /* what the free ones can take; where the others end */
 	struct sl_map ids;
@@ -83,10 +84,59 @@ static sl_status read_options(
 	row->has_offset = is_given(p, SL_PLACE_OFFSET);
 	if (row->has_offset)
 		SL_TRY(read_number(p, SL_PLACE_OFFSET, &it->offset));
-	if (is_given(p, SL_PLACE_GAPS))
-		return sl_csv_fail(&p->csv, SL_E_FORMAT,
-			"gaps in a lifetime are not supported; leave the column empty, "
-			"which keeps the buffer live throughout");
+	return SL_OK;
+}
+
+static bool read_digits(const char **at, const char *end, uint64_t *out)
+{
+	const char *from = *at;
+
+	*out = 0;
+	for (; *at < end && **at >= '0' && **at <= '9' && *out <= MAX_NUMBER; (*at)++)
+		*out = *out * 10 + (uint64_t)(**at - '0');
+	return *at > from && *out <= MAX_NUMBER;
+}
+
+/* "LOWER-UPPER", and the blanks behind it. */
+static bool read_pause(const char **at, const char *end, struct sl_place_pause *out)
+{
+	if (!read_digits(at, end, &out->lower) || *at == end || *(*at)++ != '-' ||
+		!read_digits(at, end, &out->upper) || (*at < end && **at != ' '))
+		return false;
+	while (*at < end && **at == ' ')
+		(*at)++;
+	return true;
+}
+
+/* Gaps within the life, in order and apart. */
+static sl_status read_gaps(const struct parse *p, struct sl_place_row *row, size_t *cap)
+{
+	struct sl_place_table *t = p->t;
+	const struct sl_csv_field *f = &p->csv.fields[t->column[SL_PLACE_GAPS]];
+	const char *at = f->text, *end = f->text + f->len;
+	uint64_t from = row->lower;
+	char seen[SL_PLACE_ID_TEXT];
+
+	while (at < end) {
+		struct sl_place_pause pause;
+
+		if (!read_pause(&at, end, &pause) || pause.lower < from ||
+			pause.lower >= pause.upper || pause.upper > row->upper)
+			return sl_csv_fail(&p->csv, SL_E_FORMAT,
+				"gaps '%s' are not LOWER-UPPER within the lifetime, in "
+				"order and apart, with blanks between them",
+				sl_csv_shown(f, seen));
+		if (t->n_gaps == MAX_GAPS)
+			return sl_csv_fail(
+				&p->csv, SL_E_LIMIT, "over %zu gaps", MAX_GAPS);
+		if (sl_grow((void **)&t->pauses, cap, t->n_gaps + 1, sizeof(pause),
+			    MAX_GAPS))
+			return SL_FAIL(SL_E_NOMEM, "no host memory left for %zu gaps",
+				t->n_gaps + 1);
+		t->pauses[t->n_gaps++] = pause;
+		row->n_gaps++;
+		from = pause.upper;
+	}
 	return SL_OK;
 }
 
@@ -148,6 +198,9 @@ static sl_status add_row(struct parse *p)
 	struct sl_place_item it;
 
 	SL_TRY(read_row(p, &row, &it));
+	row.gaps = (uint32_t)t->n_gaps;
+	if (is_given(p, SL_PLACE_GAPS))
+		SL_TRY(read_gaps(p, &row, &p->cap_pauses));
 	SL_TRY(add_up(p, &row, &it));
 	if (t->n == MAX_ROWS)
 		return sl_csv_fail(&p->csv, SL_E_LIMIT, "over %zu rows", MAX_ROWS);
@@ -177,30 +230,62 @@ static uint32_t rank_of(const uint64_t *times, size_t n, uint64_t time)
 	return at ? (uint32_t)(at - times) : 0;
 }
 
+/* All times given, in order, each once. */
+static size_t list_times(const struct sl_place_table *t, uint64_t *times)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		times[n++] = t->rows[i].lower;
+		times[n++] = t->rows[i].upper;
+	}
+	for (size_t g = 0; g < t->n_gaps; g++) {
+		times[n++] = t->pauses[g].lower;
+		times[n++] = t->pauses[g].upper;
+	}
+	qsort(times, n, sizeof(*times), by_value);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || times[i] != times[kept - 1])
+			times[kept++] = times[i];
+	return kept;
+}
+
+/* [lower, upper) as a closed range of 32 bits. */
+static void set_range(const uint64_t *times, size_t n, uint64_t lower, uint64_t upper,
+	uint32_t range[2])
+{
+	bool small = times[n - 1] - times[0] <= UINT32_MAX;
+
+	range[0] = small ? (uint32_t)(lower - times[0]) : rank_of(times, n, lower);
+	range[1] =
+		small ? (uint32_t)(upper - 1 - times[0]) : rank_of(times, n, upper) - 1;
+}
+
 /* Closed ranges of 32 bits with the same overlaps; durations too are kept if they fit. */
 static sl_status set_times(struct sl_place_table *t)
 {
-	uint64_t *times = sl_alloc((2 * t->n + 1) * sizeof(*times));
-	size_t kept = 0;
+	uint64_t *times = sl_alloc((2 * (t->n + t->n_gaps) + 1) * sizeof(*times));
+	uint32_t range[2];
+	size_t kept;
 
-	if (!times)
+	t->gaps = sl_alloc((t->n_gaps + 1) * sizeof(*t->gaps));
+	if (!times || !t->gaps) {
+		sl_free(times);
 		return SL_FAIL(SL_E_NOMEM, "no host memory left for %zu rows", t->n);
-	for (size_t i = 0; i < t->n; i++) {
-		times[2 * i] = t->rows[i].lower;
-		times[2 * i + 1] = t->rows[i].upper;
 	}
-	qsort(times, 2 * t->n, sizeof(*times), by_value);
-	for (size_t i = 0; i < 2 * t->n; i++)
-		if (kept == 0 || times[i] != times[kept - 1])
-			times[kept++] = times[i];
+	kept = list_times(t, times);
+	for (size_t g = 0; g < t->n_gaps; g++) {
+		set_range(times, kept, t->pauses[g].lower, t->pauses[g].upper, range);
+		t->gaps[g] = (struct sl_place_gap){range[0], range[1]};
+	}
 	for (size_t i = 0; i < t->n; i++) {
-		const struct sl_place_row *r = &t->rows[i];
-		bool small = times[kept - 1] - times[0] <= UINT32_MAX;
+		struct sl_place_item *it = &t->items[i];
 
-		t->items[i].first = small ? (uint32_t)(r->lower - times[0])
-					  : rank_of(times, kept, r->lower);
-		t->items[i].last = small ? (uint32_t)(r->upper - 1 - times[0])
-					 : rank_of(times, kept, r->upper) - 1;
+		set_range(times, kept, t->rows[i].lower, t->rows[i].upper, range);
+		it->first = range[0];
+		it->last = range[1];
+		it->gaps = &t->gaps[t->rows[i].gaps];
+		it->n_gaps = t->rows[i].n_gaps;
 	}
 	sl_free(times);
 	return SL_OK;
@@ -238,6 +323,8 @@ void sl_place_table_finish(struct sl_place_table *t)
 	sl_buf_finish(&t->text);
 	sl_free(t->rows);
 	sl_free(t->items);
+	sl_free(t->pauses);
+	sl_free(t->gaps);
 	*t = (struct sl_place_table){0};
 }
 

@@ -25,6 +25,11 @@ struct sl_place_row {
 	uint32_t len, line;
 	uint64_t lower, upper;
 	bool has_offset;
+	uint32_t gaps, n_gaps; /* of the table's */
+};
+
+struct sl_place_pause {
+	uint64_t lower, upper; /* nothing is held on [lower, upper) */
 };
 
 struct sl_place_table {
@@ -36,6 +41,9 @@ struct sl_place_table {
 	struct sl_place_row *rows;
 	struct sl_place_item *items; /* a given offset is fixed; times keep their order */
 	size_t n;
+	struct sl_place_pause *pauses; /* as given */
+	struct sl_place_gap *gaps; /* the same in the items' times */
+	size_t n_gaps;
 };
 
 /* Fails with SL_E_FORMAT or SL_E_LIMIT, "source:line: what"; finish it in any case.

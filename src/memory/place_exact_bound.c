@@ -11,6 +11,20 @@
 
 #define ROUNDS 2
 
+bool sl_px_meet(const struct sl_place_exact *x, const struct sl_px_item *a,
+	const struct sl_px_item *b)
+{
+	bool both = false;
+
+	if (a->first > b->last || b->first > a->last)
+		return false;
+	for (uint32_t r = a->range; r < a->ranges; r++)
+		for (uint32_t q = b->range; q < b->ranges; q++)
+			both |= x->ranges[r].first <= x->ranges[q].last &&
+				x->ranges[q].first <= x->ranges[r].last;
+	return both;
+}
+
 uint32_t sl_px_settle(const struct sl_place_exact *x, uint32_t item, uint64_t at)
 {
 	const struct sl_px_item *it = &x->items[item];
@@ -19,8 +33,8 @@ uint32_t sl_px_settle(const struct sl_place_exact *x, uint32_t item, uint64_t at
 	for (uint32_t k = x->n; k > x->n - x->n_fixed; k--) {
 		const struct sl_px_item *f = &x->items[k - 1];
 
-		if (f->first <= it->last && it->first <= f->last &&
-			f->at < at + it->bytes && at < (uint64_t)f->at + f->bytes)
+		if (f->at < at + it->bytes && at < (uint64_t)f->at + f->bytes &&
+			sl_px_meet(x, f, it))
 			at = ((uint64_t)f->at + f->bytes + it->align - 1) / it->align *
 			     it->align;
 	}

@@ -92,6 +92,9 @@ struct sl_px_part {
 	uint32_t *list, n, a, b;
 };
 
+/* Whether two items live in a section together. */
+bool sl_px_meet(const struct sl_place_exact *x, const struct sl_px_item *a,
+	const struct sl_px_item *b);
 /* The lowest address from `at` on that is aligned and free of fixed items. */
 uint32_t sl_px_settle(const struct sl_place_exact *x, uint32_t item, uint64_t at);
 /* False if some section cannot hold what is left of it; sorts the list by falling

@@ -2,6 +2,7 @@
 /* Where the exact search branches, and the strategies that its runs go through. */
 #include "memory/place_exact_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static void count_choices(struct sl_place_worker *w, const struct sl_px_part *p)
 		const struct sl_px_item *it = &x->items[p->list[k]];
 		uint32_t room = w->target - w->least[p->list[k]];
 
+		/* Gaps too: they only make the count a little high. */
 		for (uint32_t s = it->first; s <= it->last; s++)
 			w->choices[s] += w->left[s] <= room;
 	}
@@ -65,21 +67,21 @@ static double score(const struct sl_place_worker *w, uint32_t s)
 	return w->lowest[s] + n / 1024;
 }
 
-/* The section of an item that lies lowest in it with the best score. */
+/* The section with the best score of those in which an item's floor is the lowest. */
 static void best_section(
 	const struct sl_place_worker *w, uint32_t i, double *best, uint32_t *section)
 {
 	const struct sl_px_item *it = &w->x->items[i];
 
-	for (uint32_t s = it->first; s <= it->last; s++) {
-		double value;
+	for (uint32_t r = it->range; r < it->ranges; r++) {
+		for (uint32_t s = w->x->ranges[r].first; s <= w->x->ranges[r].last; s++) {
+			double value =
+				w->lowest[s] == w->floor[i] ? score(w, s) : HUGE_VAL;
 
-		if (w->lowest[s] != w->floor[i])
-			continue;
-		value = score(w, s);
-		if (value < *best) {
-			*best = value;
-			*section = s;
+			if (value < *best) {
+				*best = value;
+				*section = s;
+			}
 		}
 	}
 }
@@ -98,7 +100,7 @@ uint32_t sl_px_choose(struct sl_place_worker *w, const struct sl_px_part *p)
 {
 	const struct sl_place_exact *x = w->x;
 	uint32_t ceiling = SL_PX_NEVER, chosen = SL_PX_NEVER, section = SL_PX_NEVER;
-	double best = 1e300;
+	double best = HUGE_VAL;
 
 	for (uint32_t k = 0; k < p->n; k++) {
 		uint32_t end = w->least[p->list[k]] + x->items[p->list[k]].bytes;

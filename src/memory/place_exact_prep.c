@@ -76,6 +76,21 @@ static void fill_item(struct sl_place_exact *x, struct sl_px_item *it, size_t i)
 	x->plain = false;
 }
 
+static void add_ranges(struct sl_place_exact *x, const struct sl_place_item *c)
+{
+	uint64_t from = c->first;
+
+	for (uint32_t g = 0; g <= c->n_gaps; g++) {
+		uint64_t to = g < c->n_gaps ? c->gaps[g].first : (uint64_t)c->last + 1;
+
+		if (from < to)
+			x->ranges[x->n_ranges++] =
+				(struct sl_px_range){(uint32_t)from, (uint32_t)(to - 1)};
+		if (g < c->n_gaps)
+			from = (uint64_t)c->gaps[g].last + 1;
+	}
+}
+
 /* The pieces of lives between gaps become ranges; their times stand in them for now. */
 static sl_status fill_items(struct sl_place_exact *x)
 {
@@ -90,23 +105,17 @@ static sl_status fill_items(struct sl_place_exact *x)
 	for (size_t i = 0; i < x->caller_n; i++) {
 		const struct sl_place_item *c = &x->caller[i];
 		struct sl_px_item *it = &x->items[x->n];
-		uint32_t from = c->first;
 
 		if (c->bytes == 0)
 			continue;
+		*it = (struct sl_px_item){.range = x->n_ranges};
 		fill_item(x, it, i);
-		it->range = x->n_ranges;
-		for (uint32_t g = 0; g < c->n_gaps; g++) {
-			if (c->gaps[g].first > from)
-				x->ranges[x->n_ranges++] =
-					(struct sl_px_range){from, c->gaps[g].first - 1};
-			from = c->gaps[g].last + 1;
-		}
-		if (from <= c->last)
-			x->ranges[x->n_ranges++] = (struct sl_px_range){from, c->last};
+		add_ranges(x, c);
 		it->ranges = x->n_ranges;
+		if (it->ranges == it->range)
+			continue; /* all gap */
 		x->n_fixed += it->fixed;
-		x->n += it->ranges > it->range;
+		x->n++;
 	}
 	return SL_OK;
 }
@@ -224,18 +233,10 @@ static bool same_ranges(const struct sl_place_exact *x, const struct sl_px_item 
 		       n * sizeof(*x->ranges)) == 0;
 }
 
-static bool meet(const struct sl_place_exact *x, const struct sl_px_item *a,
-	const struct sl_px_item *b)
+static bool is_neighbour(const struct sl_place_exact *x, uint32_t i, uint32_t k)
 {
-	bool both = false;
-
-	if (a == b || a->fixed || b->fixed || a->first > b->last || b->first > a->last)
-		return false;
-	for (uint32_t r = a->range; r < a->ranges; r++)
-		for (uint32_t q = b->range; q < b->ranges; q++)
-			both |= x->ranges[r].first <= x->ranges[q].last &&
-				x->ranges[q].first <= x->ranges[r].last;
-	return both;
+	return i != k && !x->items[i].fixed && !x->items[k].fixed &&
+	       sl_px_meet(x, &x->items[i], &x->items[k]);
 }
 
 static sl_status list_neighbours(struct sl_place_exact *x)
@@ -244,7 +245,7 @@ static sl_status list_neighbours(struct sl_place_exact *x)
 
 	for (uint32_t i = 0; i < x->n; i++)
 		for (uint32_t k = 0; k < x->n && n <= MAX_NEIGHBOURS; k++)
-			n += meet(x, &x->items[i], &x->items[k]);
+			n += is_neighbour(x, i, k);
 	if (n > MAX_NEIGHBOURS)
 		return SL_OK;
 	x->neighbours = sl_alloc((n + 1) * sizeof(*x->neighbours));
@@ -255,7 +256,7 @@ static sl_status list_neighbours(struct sl_place_exact *x)
 	for (uint32_t i = 0; i < x->n; i++) {
 		x->begin[i] = n;
 		for (uint32_t k = 0; k < x->n; k++)
-			if (meet(x, &x->items[i], &x->items[k]))
+			if (is_neighbour(x, i, k))
 				x->neighbours[n++] = k;
 		x->items[i].meets = n - x->begin[i];
 	}

@@ -70,4 +70,15 @@ SL_NODISCARD sl_status sl_place_events(
 SL_NODISCARD sl_status sl_place_sections(
 	const struct sl_place_item *items, size_t n, uint32_t **ranges, uint32_t *count);
 
+/* Items without gaps, a piece of a life each, in the order of their owners. */
+struct sl_place_pieces {
+	struct sl_place_item *items;
+	uint32_t *owners;
+	size_t n;
+};
+bool sl_place_has_gaps(const struct sl_place_item *items, size_t n);
+SL_NODISCARD sl_status sl_place_pieces_make(
+	const struct sl_place_item *items, size_t n, struct sl_place_pieces *p);
+void sl_place_pieces_finish(struct sl_place_pieces *p);
+
 #endif

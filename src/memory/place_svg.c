@@ -42,6 +42,37 @@ static struct scale make_scale(const struct sl_place_table *t, uint64_t top)
 	return s;
 }
 
+/* A piece of a life, from `from` to before `to`. */
+static sl_status put_piece(const struct sl_place_table *t, const struct scale *s,
+	size_t i, uint64_t from, uint64_t to, struct sl_buf *out)
+{
+	const struct sl_place_item *it = &t->items[i];
+	double x = x_of(s, from), w = x_of(s, to) - x;
+	double y = y_of(s, it->offset + it->bytes), h = y_of(s, it->offset) - y;
+
+	/* Neighbours in the file differ most: steps of the golden angle. */
+	return sl_buf_printf(out,
+		"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+		"fill=\"hsl(%zu,55%%,%d%%)\"%s/>",
+		x, y, w, h, i * 137 % 360, it->fixed ? 45 : 68,
+		w > 3 && h > 3 ? " stroke=\"#333\" stroke-width=\"0.5\"" : "");
+}
+
+static sl_status put_pieces(const struct sl_place_table *t, const struct scale *s,
+	size_t i, struct sl_buf *out)
+{
+	const struct sl_place_item *it = &t->items[i];
+	uint64_t from = it->first;
+
+	for (uint32_t g = 0; g < it->n_gaps; g++) {
+		if (it->gaps[g].first > from)
+			SL_TRY(put_piece(t, s, i, from, it->gaps[g].first, out));
+		from = (uint64_t)it->gaps[g].last + 1;
+	}
+	return from <= it->last ? put_piece(t, s, i, from, (uint64_t)it->last + 1, out)
+				: SL_OK;
+}
+
 static sl_status put_box(const struct sl_place_table *t, const struct scale *s, size_t i,
 	struct sl_buf *out)
 {
@@ -55,12 +86,9 @@ static sl_status put_box(const struct sl_place_table *t, const struct scale *s, 
 	sl_place_table_id(t, i, id);
 	while (id[letters])
 		letters++;
-	/* Neighbours in the file differ most: steps of the golden angle. */
-	SL_TRY(sl_buf_printf(out,
-		"<g><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
-		"fill=\"hsl(%zu,55%%,%d%%)\"%s/><title>",
-		x, y, w, h, i * 137 % 360, it->fixed ? 45 : 68,
-		w > 3 && h > 3 ? " stroke=\"#333\" stroke-width=\"0.5\"" : ""));
+	SL_TRY(sl_buf_puts(out, "<g>"));
+	SL_TRY(put_pieces(t, s, i, out));
+	SL_TRY(sl_buf_puts(out, "<title>"));
 	SL_TRY(sl_buf_xml(out, id));
 	SL_TRY(sl_buf_printf(out, ": %llu bytes at %llu, live [%llu, %llu)%s</title>",
 		(unsigned long long)it->bytes, (unsigned long long)it->offset,

@@ -31,12 +31,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[MEMORY_PATH];
 	int fd = memory_file(data, size < MAX_BYTES ? size : MAX_BYTES, path);
-	struct sl_place_config config = {.fast = true, .base_bytes = size % 3 * 64};
+	struct sl_place_config config = {.fast = size % 2 == 0,
+		.base_bytes = size % 3 * 64,
+		.threads = 1,
+		.nodes = 2000};
 	struct sl_place_report r;
 	struct sl_buf csv = SL_BUF_INIT, svg = SL_BUF_INIT;
 	sl_status st = sl_place_file(path, &config, &r, &csv, &svg);
 
 	if (st == SL_OK) {
+		SL_BUG(r.bound_bytes > r.height_bytes);
 		SL_BUG(r.fixed == 0 && r.height_bytes < config.base_bytes + r.load_bytes);
 		check_written(sl_buf_text(&csv), csv.len, &r);
 	} else {

@@ -12,9 +12,21 @@
 #define MOST 7
 #define TRIALS 400
 
+static bool lives_at(const struct sl_place_item *it, uint32_t time)
+{
+	for (uint32_t g = 0; g < it->n_gaps; g++)
+		if (it->gaps[g].first <= time && time <= it->gaps[g].last)
+			return false;
+	return it->first <= time && time <= it->last;
+}
+
 static bool meet(const struct sl_place_item *a, const struct sl_place_item *b)
 {
-	return a->first <= b->last && b->first <= a->last;
+	bool both = false;
+
+	for (uint32_t time = a->first; time <= a->last; time++)
+		both |= lives_at(a, time) && lives_at(b, time);
+	return both;
 }
 
 /* Every placement in which nothing can sink, by trying each item next on all that it
@@ -71,7 +83,8 @@ static uint64_t lowest(struct sl_place_item *items, size_t n, bool *placed, uint
 	return all ? height : best;
 }
 
-static size_t random_items(struct sl_place_item *items, struct sl_rng *r, uint64_t trial)
+static size_t random_items(struct sl_place_item *items, struct sl_place_gap *gaps,
+	struct sl_rng *r, uint64_t trial)
 {
 	size_t n = 1 + sl_rng_below(r, MOST);
 	uint64_t top = 0;
@@ -83,6 +96,12 @@ static size_t random_items(struct sl_place_item *items, struct sl_rng *r, uint64
 			.last = first + (uint32_t)sl_rng_below(r, 5),
 			.bytes = 1 + sl_rng_below(r, 6),
 			.align = trial % 3 == 1 ? 1ull << sl_rng_below(r, 3) : 1};
+		if (trial % 2 == 0 && items[i].last > first + 1) {
+			gaps[i].first = first + 1;
+			gaps[i].last = items[i].last - 1;
+			items[i].gaps = &gaps[i];
+			items[i].n_gaps = 1;
+		}
 		if (trial % 3 != 2 || sl_rng_below(r, 3) > 0)
 			continue;
 		items[i].fixed = true;
@@ -152,7 +171,8 @@ static void small_instances_are_placed_as_low_as_can_be_and_no_lower(void **stat
 
 	for (uint64_t trial = 0; trial < TRIALS; trial++) {
 		struct sl_place_item items[MOST];
-		size_t n = random_items(items, &r, trial);
+		struct sl_place_gap gaps[MOST];
+		size_t n = random_items(items, gaps, &r, trial);
 		uint64_t base = trial % 5 == 4 ? 3 : 0, nodes, below;
 		uint64_t height = brute_force(items, n, base);
 
@@ -172,7 +192,8 @@ static void order_and_direction_of_time_make_no_difference(void **state)
 
 	for (uint64_t trial = 0; trial < 60; trial++) {
 		struct sl_place_item items[MOST], turned[MOST];
-		size_t n = random_items(items, &r, trial);
+		struct sl_place_gap gaps[MOST], turned_gaps[MOST];
+		size_t n = random_items(items, gaps, &r, trial);
 		uint64_t height = brute_force(items, n, 0), nodes, nodes_turned;
 
 		for (size_t i = 0; i < n; i++) {
@@ -181,6 +202,9 @@ static void order_and_direction_of_time_make_no_difference(void **state)
 			*t = items[i];
 			t->first = 100 - items[i].last;
 			t->last = 100 - items[i].first;
+			turned_gaps[i].first = 100 - gaps[i].last;
+			turned_gaps[i].last = 100 - gaps[i].first;
+			t->gaps = &turned_gaps[i];
 		}
 		assert_int_equal(search(items, n, 0, height, &nodes), height);
 		assert_int_equal(search(turned, n, 0, height, &nodes_turned), height);

@@ -126,6 +126,27 @@ static void every_column_is_kept_and_the_offset_is_filled_in(void **state)
 	sl_buf_finish(&csv);
 }
 
+/* Each of b and c fits into one of the gaps of a only. */
+static void gaps_are_used_by_others(void **state)
+{
+	(void)state;
+	static const char text[] = "id,lower,upper,size,gaps\n"
+				   "a,0,9,10,2-4 5-7\nb,2,4,10,\nc,5,7,8,\nd,4,5,3,\n";
+	static const char clash[] = "id,lower,upper,size,gaps,offset\n"
+				    "a,0,9,10,2-4 5-7,0\nb,2,5,10,,0\n";
+	struct sl_place_config config = {.capacity_bytes = 13},
+			       check = {.validate = true};
+	struct sl_place_report r;
+	struct sl_buf csv = SL_BUF_INIT;
+
+	sl_assert_ok(run_text(text, &config, &r, &csv));
+	assert_int_equal(r.load_bytes, 13);
+	assert_int_equal(r.height_bytes, 13);
+	sl_assert_ok(run_text(sl_buf_text(&csv), &check, &r, NULL));
+	sl_assert_fails(run_text(clash, &check, &r, NULL), SL_E_NO, "overlap");
+	sl_buf_finish(&csv);
+}
+
 struct bad {
 	const char *text, *part;
 	sl_status st;
@@ -134,6 +155,7 @@ struct bad {
 };
 
 #define HEAD "id,lower,upper,size\n"
+#define GAPS "gaps," HEAD
 #define OFFSETS "id,lower,upper,size,offset,alignment\n"
 static const struct bad bad_tables[] = {
 	{"", "csv:0: the file is empty", SL_E_FORMAT, false, 0},
@@ -157,7 +179,11 @@ static const struct bad bad_tables[] = {
 		false, 0},
 	{HEAD "a,0,1,4611686018427387904\nb,0,1,4611686018427387904\nc,0,1,1\n",
 		"csv:4: sizes", SL_E_LIMIT, false, 0},
-	{"gaps," HEAD "1-2,a,0,5,1\n", "csv:2: gaps", SL_E_FORMAT, false, 0},
+	{GAPS "1-2@3:4,a,0,5,1\n", "csv:2: gaps", SL_E_FORMAT, false, 0},
+	{GAPS "1-2 2,a,0,5,1\n", "csv:2: gaps '1-2 2'", SL_E_FORMAT, false, 0},
+	{GAPS "2-3 1-2,a,0,5,1\n", "in order", SL_E_FORMAT, false, 0},
+	{GAPS "2-2,a,0,5,1\n", "in order", SL_E_FORMAT, false, 0},
+	{GAPS "4-6,a,0,5,1\n", "within the lifetime", SL_E_FORMAT, false, 0},
 	{OFFSETS "a,0,1,4,,3\n", "alignment 3", SL_E_FORMAT, false, 0},
 	{OFFSETS "a,0,1,4,2,4\n", "csv:2: 'a' lies at 2", SL_E_NO, false, 0},
 	{OFFSETS "a,0,9,4,2,\nx,0,9,1,,\nb,8,9,4,5,\n", "fixed 'a' (line 2", SL_E_NO,
@@ -256,6 +282,7 @@ int main(void)
 		SL_TEST(a_capacity_that_is_not_reached_is_called_not_found),
 		SL_TEST(a_capacity_above_what_is_found_is_met),
 		SL_TEST(every_column_is_kept_and_the_offset_is_filled_in),
+		SL_TEST(gaps_are_used_by_others),
 		SL_TEST(bad_tables_are_refused_with_their_line),
 		SL_TEST(a_long_line_and_a_zero_byte_are_refused),
 		SL_TEST(a_picture_has_a_box_for_each_buffer),
