@@ -49,8 +49,8 @@ out:
 	return st;
 }
 
-sl_status sl_convert_file(const struct sl_convert_config *config, struct sl_buf *out,
-	struct sl_convert_report *report)
+sl_status sl_convert_file(const struct sl_convert_config *config, struct sl_buf *text,
+	struct sl_convert_report *out)
 {
 	enum sl_foreign_kind from = SL_FOREIGN_TRACE, to = SL_FOREIGN_TRACE;
 	struct sl_trace t = SL_TRACE_INIT;
@@ -66,14 +66,14 @@ sl_status sl_convert_file(const struct sl_convert_config *config, struct sl_buf 
 	SL_TRY_OUT(config->from != NULL ? sl_foreign_read_as(from, config->in, &t)
 					: sl_foreign_read(config->in, &from, &t));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &least));
-	*report = (struct sl_convert_report){.from = sl_foreign_name(from),
+	*out = (struct sl_convert_report){.from = sl_foreign_name(from),
 		.to = sl_foreign_name(to),
 		.ops = t.n_ops,
 		.values = t.n_values,
 		.live_peak_bytes = least.live_peak_bytes};
 	for (uint32_t o = 0; o < t.n_ops; o++)
-		report->ops_ns += t.ops[o].dur_ns;
-	SL_TRY_OUT(write_all(config, to, &t, out));
+		out->ops_ns += t.ops[o].dur_ns;
+	SL_TRY_OUT(write_all(config, to, &t, text));
 out:
 	sl_trace_finish(&t);
 	return st;
