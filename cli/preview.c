@@ -225,6 +225,22 @@ static void bound_cell(CELL_ARGS)
 		ms_cell(text, r->bound_ns);
 }
 
+/* A policy whose own plan does not fit takes that one. */
+static bool is_beladys(const struct cli_preview *p, const struct sl_plan_report *r)
+{
+	for (size_t i = 0; i < p->n && !p->front; i++) {
+		const struct sl_plan_report *b = &p->rows[i];
+
+		if (strcmp(b->policy, "belady") == 0)
+			return b != r && b->iter_ns == r->iter_ns &&
+			       b->swap_out_bytes == r->swap_out_bytes &&
+			       b->swap_in_bytes == r->swap_in_bytes &&
+			       b->move_bytes == r->move_bytes &&
+			       r->swap_out_bytes + r->move_bytes > 0;
+	}
+	return false;
+}
+
 static void verdict_cell(CELL_ARGS)
 {
 	char size[SL_SIZE_TEXT];
@@ -235,7 +251,7 @@ static void verdict_cell(CELL_ARGS)
 	else if (p->front && (size_t)(r - p->rows) == free_row(p))
 		snprintf(text, CELL, "fits: the least without slowdown");
 	else
-		snprintf(text, CELL, "fits");
+		snprintf(text, CELL, is_beladys(p, r) ? "fits: belady's plan" : "fits");
 }
 
 static const struct column {
