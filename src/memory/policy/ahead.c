@@ -21,9 +21,16 @@
 #define MOST_EARLY 12 /* ops that inputs are brought ahead of their own */
 #define MENDS 40 /* simulations to find out which */
 #define LIMITS 10
-#define FEW 3 /* exponents */
+#define SEARCHES 12 /* for addresses, while weights change */
+#define FEW 4 /* points */
 #define CHANGED 4 /* weights at a time, at most */
-#define AS_DTR (-1.0) /* for an exponent: DTR's own rule */
+
+/* How scores are made. */
+struct point {
+	double far;
+	bool fit;
+	bool dtr; /* DTR's own rule, whatever the rest says */
+};
 
 struct ahead {
 	const struct sl_trace *t;
@@ -39,8 +46,15 @@ struct ahead {
 	uint64_t work, randoms;
 	struct sl_plan best;
 	uint64_t best_ns, best_limit;
-	double best_far;
+	struct point best_at;
+	int thorough; /* searches for addresses that are left, where the best plan needed
+		       * one
+		       */
 };
+
+static const struct point points[] = {{.far = 0.3}, {.far = 0}, {.far = 0.6},
+	{.far = 0.3, .fit = true}, {.far = 0.1}, {.far = 1, .fit = true}, {.far = 0.45},
+	{.far = 1}, {.far = 0.1, .fit = true}, {.far = 0.2}};
 
 static sl_status begin(struct ahead *a, const struct sl_trace *t)
 {
@@ -73,36 +87,36 @@ static void finish(struct ahead *a)
 	sl_free(a->movable);
 }
 
-/* One simulation, by DTR's own rule for a negative exponent; with mends, inputs are
+/* One simulation; with mends, inputs are
  * brought earlier until it fits or nothing helps.
  */
-static sl_status simulate(struct ahead *a, uint64_t limit, double far, int mends)
+static sl_status simulate(
+	struct ahead *a, uint64_t limit, const struct point *at, int mends)
 {
-	bool dtr = far < 0;
-
 	a->rules = (struct sl_dtr_rules){.budget = limit,
 		.most_again_ns = a->best_ns - 1,
-		.score = dtr ? SL_DTR_EXACT : SL_DTR_AHEAD,
-		.far = far,
+		.score = at->dtr ? SL_DTR_EXACT : SL_DTR_AHEAD,
+		.far = at->far,
+		.fit = at->fit,
 		.weight = a->weight,
 		.early = a->early};
 	for (;;) {
-		uint32_t at;
+		uint32_t op;
 
 		SL_TRY(sl_dtr_simulate(&a->l, &a->rules, &a->runs, &a->result));
 		a->work += a->result.work;
-		at = a->result.failed_at;
-		if (dtr || a->result.fits ||
+		op = a->result.failed_at;
+		if (at->dtr || a->result.fits ||
 			a->result.again_ns > a->rules.most_again_ns || mends-- == 0 ||
-			a->early[at] == 0 || at - a->early[at] >= MOST_EARLY)
+			a->early[op] == 0 || op - a->early[op] >= MOST_EARLY)
 			return SL_OK;
-		a->early[at]--;
+		a->early[op]--;
 	}
 }
 
 /* Takes the runs for the best plan if they are cheaper and have addresses; *over: bytes
  * that they lack. */
-static sl_status offer(struct ahead *a, double far, uint64_t *over)
+static sl_status offer(struct ahead *a, const struct point *at, uint64_t *over)
 {
 	struct sl_plan p = SL_PLAN_INIT;
 	uint64_t height = 0;
@@ -118,7 +132,9 @@ static sl_status offer(struct ahead *a, double far, uint64_t *over)
 	}
 	a->best_ns = a->result.again_ns;
 	a->best_limit = a->rules.budget;
-	a->best_far = far < 0 ? 0.3 : far;
+	a->best_at = at->dtr ? points[0] : *at;
+	if (a->runs.thorough && a->thorough == 0)
+		a->thorough = SEARCHES;
 	sl_plan_finish(&a->best);
 	sl_plan_move(&a->best, &p);
 out:
@@ -135,18 +151,18 @@ static uint64_t lower_limit(uint64_t limit, uint64_t over)
 
 /* Limits fall until addresses are found; the first one that simulates to more than the
  * best plan ends it. */
-static sl_status try_far(struct ahead *a, double far, bool thorough)
+static sl_status try_point(struct ahead *a, const struct point *at, bool thorough)
 {
 	uint64_t limit = a->how->budget;
 
 	for (int i = 0; i < LIMITS && limit > 0; i++) {
 		uint64_t before = a->best_ns, over;
 
-		SL_TRY(simulate(a, limit, far, MENDS));
+		SL_TRY(simulate(a, limit, at, MENDS));
 		if (!a->result.fits)
 			return SL_OK;
 		a->runs.thorough = thorough;
-		SL_TRY(offer(a, far, &over));
+		SL_TRY(offer(a, at, &over));
 		a->runs.thorough = false;
 		if (a->best_ns < before)
 			return SL_OK;
@@ -166,7 +182,8 @@ static uint32_t draw(struct ahead *a, uint32_t below)
 static sl_status change(struct ahead *a)
 {
 	uint32_t v[CHANGED], n = 1 + draw(a, CHANGED);
-	double was[CHANGED], far = a->best_far;
+	double was[CHANGED];
+	struct point at = a->best_at;
 	uint64_t before = a->best_ns, limit = a->best_limit, over;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -175,39 +192,46 @@ static sl_status change(struct ahead *a)
 		a->weight[v[i]] *= exp(((double)draw(a, 401) - 200) / 80);
 	}
 	if (draw(a, 4) == 0)
-		far = draw(a, 100) / 100.0;
+		at.far = draw(a, 100) / 100.0;
+	if (draw(a, 8) == 0)
+		at.fit = !at.fit;
 	if (draw(a, 4) == 0)
 		limit = a->how->budget - a->how->budget / 1000 * draw(a, 60);
-	SL_TRY(simulate(a, limit, far, 0));
-	SL_TRY(offer(a, far, &over));
+	SL_TRY(simulate(a, limit, &at, 0));
+	a->runs.thorough = a->thorough > 1;
+	if (a->runs.thorough && a->result.fits)
+		a->thorough--;
+	SL_TRY(offer(a, &at, &over));
+	a->runs.thorough = false;
 	for (uint32_t i = n; i-- > 0 && a->best_ns == before;)
 		a->weight[v[i]] = was[i];
 	return SL_OK;
 }
 
 /* With a search for addresses a few, until there is a plan. */
-static sl_status try_fars(struct ahead *a, bool thorough)
+static sl_status try_points(struct ahead *a, bool thorough)
 {
-	static const double fars[] = {0.3, 0, 0.6, 0.1, 0.45, 1, 0.2, 0.8};
-	size_t n = thorough ? FEW : sizeof(fars) / sizeof(fars[0]);
+	size_t n = thorough ? FEW : sizeof(points) / sizeof(points[0]);
 
 	for (size_t i = 0; i < n; i++) {
 		bool quick = a->how->most_work == 0 && i >= FEW;
 
 		if (a->best.value_offset && (thorough || quick))
 			return SL_OK;
-		SL_TRY(try_far(a, fars[i], thorough));
+		SL_TRY(try_point(a, &points[i], thorough));
 	}
 	return SL_OK;
 }
 
 static sl_status search(struct ahead *a)
 {
-	SL_TRY(try_fars(a, false));
+	static const struct point dtr = {.dtr = true};
+
+	SL_TRY(try_points(a, false));
 	if (a->how->most_work == 0)
 		return SL_OK;
-	SL_TRY(try_far(a, AS_DTR, false));
-	SL_TRY(try_fars(a, true));
+	SL_TRY(try_point(a, &dtr, false));
+	SL_TRY(try_points(a, true));
 	while (a->best.value_offset && a->best_ns > 0 && a->n_movable > 0 &&
 		a->work < a->how->most_work)
 		SL_TRY(change(a));

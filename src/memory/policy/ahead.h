@@ -6,7 +6,7 @@
 
 /*
  * The cheapest plan without copies that is found: DTR's run time with the future known
- * (SL_DTR_AHEAD), for several exponents of the time until a value is wanted; then values'
+ * (SL_DTR_AHEAD), for several ways to score; then values'
  * scores are changed a few at a time, and what makes the plan cheaper stays.
  */
 struct sl_ahead {

@@ -30,6 +30,7 @@ struct sl_dtr_rules {
 	bool bytes;
 	/* Of SL_DTR_AHEAD. */
 	double far; /* exponent of the time */
+	bool fit; /* no bytes count beyond those that are missing */
 	const double *weight; /* [n_values] factors of scores; NULL: 1 */
 	/* [n_ops] what an op reads is brought before that op, at most itself, and stays;
 	 * NULL: itself. */

@@ -80,7 +80,7 @@ SL_NODISCARD sl_status sl_dtr_begin(struct sl_dtr *d);
 void sl_dtr_finish(struct sl_dtr *d);
 uint64_t sl_dtr_room(const struct sl_dtr *d, uint32_t v);
 /* The value of the pool with the lowest score, the last one of equals; SL_NO_ID: none. */
-uint32_t sl_dtr_choose(struct sl_dtr *d);
+uint32_t sl_dtr_choose(struct sl_dtr *d, uint64_t missing);
 /* v was there and is gone, or the other way round. SL_E_NOMEM. */
 SL_NODISCARD sl_status sl_dtr_score_gone(struct sl_dtr *d, uint32_t v);
 void sl_dtr_score_back(struct sl_dtr *d, uint32_t v);

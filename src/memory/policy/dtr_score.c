@@ -224,7 +224,7 @@ static double around(struct sl_dtr *d, uint32_t v)
 	return d->around[v];
 }
 
-static double score_ahead(struct sl_dtr *d, uint32_t v)
+static double score_ahead(struct sl_dtr *d, uint32_t v, uint64_t missing)
 {
 	double bytes = (double)sl_dtr_room(d, v), weight;
 	uint32_t wanted;
@@ -237,6 +237,8 @@ static double score_ahead(struct sl_dtr *d, uint32_t v)
 		d->wanted[v] = down.wanted;
 		d->dirty[v] = 0;
 	}
+	if (d->rules.fit && bytes > (double)missing)
+		bytes = (double)missing;
 	wanted = sooner(d->wanted[v], next_use(d, v));
 	if (wanted == d->t->n_ops)
 		return 0;
@@ -246,22 +248,22 @@ static double score_ahead(struct sl_dtr *d, uint32_t v)
 	       (bytes * pow((double)ns, d->rules.far));
 }
 
-static double score_of(struct sl_dtr *d, uint32_t v)
+static double score_of(struct sl_dtr *d, uint32_t v, uint64_t missing)
 {
 	double below = (double)sl_dtr_room(d, v) * (double)(d->clock - d->last[v]);
 
 	if (d->rules.score == SL_DTR_AHEAD)
-		return score_ahead(d, v);
+		return score_ahead(d, v, missing);
 	return below > 0 ? ((double)d->ns[v] + around(d, v)) / below : HUGE_VAL;
 }
 
-uint32_t sl_dtr_choose(struct sl_dtr *d)
+uint32_t sl_dtr_choose(struct sl_dtr *d, uint64_t missing)
 {
 	uint32_t n = d->t->n_values, best = SL_NO_ID;
 	double least = HUGE_VAL;
 
 	for (uint32_t v = d->after[n]; v != n; v = d->after[v]) {
-		double score = score_of(d, v);
+		double score = score_of(d, v, missing);
 
 		d->work++;
 		if (score <= least) {

@@ -60,7 +60,7 @@ static sl_status evict(struct sl_dtr *d, uint32_t v)
 static sl_status make_room(struct sl_dtr *d, uint64_t bytes)
 {
 	while (bytes > d->rules.budget || d->used > d->rules.budget - bytes) {
-		uint32_t v = sl_dtr_choose(d);
+		uint32_t v = sl_dtr_choose(d, bytes + d->used - d->rules.budget);
 
 		if (v == SL_NO_ID || d->work > SL_DTR_MOST_WORK) {
 			d->failed = true;

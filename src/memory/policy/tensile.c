@@ -38,7 +38,7 @@
 #include "memory/policy/tensile_int.h"
 #include "memory/policy/tensile_published.h"
 
-#define AHEAD_WORK 10000000 /* a second or so */
+#define AHEAD_WORK 20000000 /* half a second or so */
 #define CLEAN_POINTS 32
 
 static sl_status begin(struct sl_tensile *s, const struct sl_trace *t, uint64_t budget)

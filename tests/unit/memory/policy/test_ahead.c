@@ -99,11 +99,56 @@ static void never_dearer_than_dtr_and_always_sound(void **state)
 	assert_true(compared > 10);
 }
 
+/* All three simulate, lower and keep their best. */
+static sl_status plan_by_all(void *ctx)
+{
+	static const char *const names[] = {"chen", "dtr", "dtr:score=1"};
+	struct gen *g = ctx;
+	struct sl_ahead how = {.budget = 20 * PAGE,
+		.policy = "ahead",
+		.most_again_ns = (uint64_t)1 << 40,
+		.most_work = 4000};
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t ns = 0;
+	sl_status st = SL_OK;
+
+	SL_TRY_OUT(sl_ahead_plan(&g->t, &how, &p, &ns));
+	for (size_t i = 0; i < SL_COUNT(names); i++) {
+		struct sl_policy_choice c;
+
+		sl_plan_finish(&p);
+		SL_TRY_OUT(sl_policy_parse(names[i], &c));
+		SL_TRY_OUT(sl_policy_apply(&c, &g->t, 24 * PAGE, &p));
+	}
+out:
+	sl_plan_finish(&p);
+	return st;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+	struct gen g = {.t = SL_TRACE_INIT};
+	uint32_t last = GEN_E;
+
+	(void)state;
+	for (uint32_t i = 0; i < 16; i++)
+		last = node(&g, 2, last, GEN_E);
+	for (uint32_t i = 16; i-- > 0;) {
+		last = gen_value(&g, SL_CLASS_GRAD, PAGE);
+		gen_op(&g, "dx", 0, GEN_L(i, i < 15 ? last - 1 : i, GEN_E),
+			GEN_L(last, GEN_E), GEN_NONE);
+	}
+	sl_assert_ok(gen_end(&g));
+	assert_true(sl_torture(plan_by_all, &g) > 50);
+	sl_trace_finish(&g.t);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(inputs_come_before_an_earlier_op_where_they_fit_there),
 		SL_TEST(never_dearer_than_dtr_and_always_sound),
+		SL_TEST(every_allocation_may_fail),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
