@@ -2,10 +2,10 @@
 /*
  * delta: no plan, but a rule that makes room whenever an allocation finds none [delta]. A
  * filter takes the value on the device with the least h = back / (bytes * age), where
- * back is the cheaper one of running its chain again and of the copies that nothing
- * hides; the director takes that way; a window of values comes back ahead of its use.
- * The order of a trace is known, so the rule is carried out beforehand, in virtual time,
- * and what it did becomes the plan.
+ * back is the cheaper one of running its chain again (with what was dropped and is
+ * rebuilt through it) and of the copies that nothing hides; the director takes that way;
+ * a window of values comes back ahead of its use. The order of a trace is known, so the
+ * rule is carried out beforehand, in virtual time, and what it did becomes the plan.
  *
  * Departures (docs/adr/0045):
  * 1. A copy out begins at the value's last use, not when its bytes are wanted: the trace
@@ -53,7 +53,7 @@ struct search {
 
 /* What it could not redo is barred and all begins anew. */
 static sl_status walk(struct sl_delta *d, struct sl_gaps *g,
-	const struct sl_delta_rule *rule, uint64_t limit)
+	const struct sl_delta_rule *rule, uint64_t limit, uint64_t budget)
 {
 	bool broken = true;
 
@@ -61,7 +61,8 @@ static sl_status walk(struct sl_delta *d, struct sl_gaps *g,
 		sl_delta_finish(d);
 		sl_gaps_reset(g);
 		SL_TRY(sl_delta_init(d, g, rule, limit));
-		for (int i = 0; i < ITERATIONS && !d->broken; i++)
+		d->budget = budget;
+		for (int i = 0; i < ITERATIONS && !d->broken && !d->over; i++)
 			SL_TRY(sl_delta_iteration(d));
 		broken = d->broken;
 	}
@@ -77,8 +78,8 @@ static sl_status lower(
 	sl_status st = SL_OK;
 
 	for (int i = 0; i < LIMIT_ROUNDS; i++) {
-		SL_TRY_OUT(walk(&d, s->g, rule, limit));
-		if (d.broken)
+		SL_TRY_OUT(walk(&d, s->g, rule, limit, s->budget));
+		if (d.broken || d.over)
 			break;
 		SL_TRY_OUT(
 			sl_gaps_lower(s->g, &d.made, s->budget, s->name, out, &height));

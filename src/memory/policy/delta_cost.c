@@ -122,6 +122,48 @@ sl_status sl_delta_price_redo(struct sl_delta *d, uint32_t v)
 	return SL_OK;
 }
 
+/* What was dropped and is rebuilt by way of v: all those runs. */
+static uint64_t below_v(struct sl_delta *d, uint32_t v, int depth);
+
+static uint64_t below_op(struct sl_delta *d, uint32_t op, int depth)
+{
+	const struct sl_trace_op *o = &d->g->t->ops[op];
+	uint64_t sum = 0;
+	bool gone = false;
+
+	for (uint32_t i = 0; i < o->n_out; i++) {
+		uint32_t w = sl_trace_root(d->g->t, o->out[i]);
+		struct sl_delta_value *s = &d->v[w];
+
+		if (s->here || s->seen == d->stamp)
+			continue;
+		s->seen = d->stamp;
+		gone = gone ||
+		       (s->gap != SL_NO_ID && d->g->gaps[s->gap].fate == SL_FATE_REDO);
+		sum = sl_add_ns(sum, below_v(d, w, depth + 1));
+	}
+	return gone || sum > 0 ? sl_add_ns(sum, o->dur_ns) : 0;
+}
+
+static uint64_t below_v(struct sl_delta *d, uint32_t v, int depth)
+{
+	const struct sl_gaps *g = d->g;
+	uint64_t sum = 0;
+
+	for (uint32_t u = g->x.first[v]; u < g->x.first[v] + d->v[v].next && depth < 32;
+		u++) {
+		if (!g->x.uses[u].births)
+			sum = sl_add_ns(sum, below_op(d, g->x.uses[u].op, depth));
+	}
+	return sum;
+}
+
+uint64_t sl_delta_descendants(struct sl_delta *d, uint32_t v)
+{
+	d->stamp++;
+	return below_v(d, v, 0);
+}
+
 struct sl_delta_cost sl_delta_cost_of(const struct sl_delta *d, uint32_t v)
 {
 	struct sl_delta_cost c = {d->v[v].redo_ns, swap_cost(d, v), 0};

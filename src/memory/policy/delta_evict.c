@@ -25,13 +25,16 @@ static bool may_leave(const struct sl_delta *d, uint32_t v)
 	       (d->rule.weights || !sl_class_persistent(d->g->t->values[v].cls));
 }
 
-static double rank(const struct sl_delta *d, uint32_t v, uint64_t back_ns)
+static double rank(struct sl_delta *d, uint32_t v, const struct sl_delta_cost *c)
 {
 	uint64_t bytes = sl_room_value(&d->g->t->values[v]);
+	uint64_t back = sl_add_ns(
+		c->redo_ns, c->redo_ns < c->swap_ns ? sl_delta_descendants(d, v) : 0);
 
+	back = back < c->swap_ns ? back : c->swap_ns;
 	/* A set of least cost asks for nothing but that. */
 	return sl_delta_h(
-		back_ns, bytes, d->rule.knapsack ? 0 : d->now_ns - d->v[v].last_ns);
+		back, bytes, d->rule.knapsack ? 0 : d->now_ns - d->v[v].last_ns);
 }
 
 static sl_status add_item(struct sl_delta *d, uint32_t v, size_t *n)
@@ -43,7 +46,7 @@ static sl_status add_item(struct sl_delta *d, uint32_t v, size_t *n)
 	*x = (struct sl_delta_item){.value = v,
 		.bytes = sl_room_value(&d->g->t->values[v]),
 		.cost = sl_delta_cost_of(d, v)};
-	x->rank = rank(d, v, x->cost.back_ns);
+	x->rank = rank(d, v, &x->cost);
 	*n += x->cost.back_ns != UINT64_MAX;
 	return SL_OK;
 }
@@ -108,7 +111,7 @@ static sl_status evict_least(struct sl_delta *d, size_t n)
 				least->rank = 1e300;
 			return SL_OK;
 		}
-		least->rank = rank(d, least->value, least->cost.back_ns);
+		least->rank = rank(d, least->value, &least->cost);
 	}
 }
 
@@ -192,8 +195,10 @@ sl_status sl_delta_make_room(struct sl_delta *d, uint64_t need)
 	while (d->used + need > d->limit) {
 		sl_delta_slack(d);
 		SL_TRY(list_items(d, &n));
-		if (n == 0)
+		if (n == 0) {
+			d->over = d->over || d->used + need > d->budget;
 			return SL_OK;
+		}
 		if (d->rule.knapsack)
 			SL_TRY(evict_set(d, n, d->used + need - d->limit));
 		else

@@ -29,6 +29,7 @@ struct sl_delta_value {
 	uint32_t pins;
 	uint32_t next; /* of its uses, from 0 */
 	uint32_t gap; /* SL_NO_ID: unborn or dead */
+	uint32_t seen; /* stamp */
 	uint32_t last_run; /* of a chain, + 1 */
 	uint32_t touched; /* by a run before this op of this iteration, + 1 */
 	uint32_t borne; /* by a run again: birth + 1 of the stay under way; 0: not */
@@ -47,6 +48,7 @@ struct sl_delta {
 	uint64_t need; /* the most that an op until a copy's use wants at once */
 	uint32_t op;
 	uint32_t run; /* of a chain */
+	uint32_t stamp;
 	uint32_t ahead; /* values that came ahead after this op */
 	uint32_t turn; /* the backward pass begins */
 	struct sl_delta_value *v; /* [n_values] */
@@ -54,6 +56,8 @@ struct sl_delta {
 	uint32_t n_here, n_swapped;
 	struct sl_redoer *prices, *chains;
 	struct sl_redo made; /* what ran again in this iteration */
+	uint64_t budget; /* no less than the limit */
+	bool over; /* nobody was left to leave, or all ran again and again: hopeless */
 	bool broken; /* what was dropped could not be redone: it is barred now */
 	uint64_t *due_ns; /* [2 n_ops + 1] of copies in, by the op that waits, this
 			     iteration's and the next one's */
@@ -88,6 +92,8 @@ void sl_delta_slack(struct sl_delta *d);
 uint8_t sl_delta_tier(const struct sl_delta *d, uint32_t v);
 /* When v's copy out would be over; it may begin at the last access. */
 uint64_t sl_delta_out_end(const struct sl_delta *d, uint32_t v, const struct sl_gap *gap);
+/* Of what was dropped, what is rebuilt by way of v. */
+uint64_t sl_delta_descendants(struct sl_delta *d, uint32_t v);
 /* Looks at redo_ns again. */
 SL_NODISCARD sl_status sl_delta_price_redo(struct sl_delta *d, uint32_t v);
 /* By redo_ns as it is. */

@@ -3,6 +3,8 @@
  * where it is wanted, what has no room makes others leave. */
 #include "memory/policy/delta_int.h"
 
+#define MOST_RUNS 8 /* again, a run of the trace */
+
 static sl_status pin(struct sl_delta *d, uint32_t v)
 {
 	d->v[v].pins++;
@@ -187,8 +189,10 @@ static void end_iteration(struct sl_delta *d)
 sl_status sl_delta_iteration(struct sl_delta *d)
 {
 	sl_delta_begin(d);
-	for (d->op = 0; d->op < d->g->t->n_ops; d->op++)
+	for (d->op = 0; d->op < d->g->t->n_ops && !d->over; d->op++) {
 		SL_TRY(sl_delta_step(d));
+		d->over = d->over || d->made.n_runs / MOST_RUNS > d->g->t->n_ops;
+	}
 	end_iteration(d);
 	return SL_OK;
 }

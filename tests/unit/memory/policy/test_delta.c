@@ -143,6 +143,19 @@ static void dropped_ancestors_are_part_of_the_price(void **state)
 	end(&f);
 }
 
+static void what_is_rebuilt_through_a_value_counts_in_the_filter(void **state)
+{
+	(void)state;
+	struct fixture f = {0};
+
+	begin(&f, 2000);
+	sl_delta_evict(&f.d, B, SL_FATE_REDO);
+	sl_delta_evict(&f.d, C, SL_FATE_REDO);
+	assert_int_equal(sl_delta_descendants(&f.d, A), (10 + 20) * MS);
+	assert_int_equal(sl_delta_descendants(&f.d, D), 0);
+	end(&f);
+}
+
 /* a's copy in is 50 ms, its copy out made all later ones wait until 90. */
 static void ancestors_on_the_host_cost_their_copy_in(void **state)
 {
@@ -205,6 +218,7 @@ int main(void)
 		SL_TEST(a_slow_link_makes_running_again_the_cheaper_way),
 		SL_TEST(h_is_the_way_back_by_bytes_and_age),
 		SL_TEST(dropped_ancestors_are_part_of_the_price),
+		SL_TEST(what_is_rebuilt_through_a_value_counts_in_the_filter),
 		SL_TEST(ancestors_on_the_host_cost_their_copy_in),
 		SL_TEST(one_exchange_makes_the_set_cheaper),
 		SL_TEST(what_a_set_does_not_need_is_left_out),
