@@ -10,21 +10,22 @@
 #include "sluice/repro.h"
 
 #define NONE ((double)NAN)
-#define DEVICE_BYTES ((uint64_t)32 << 30)
 #define ENOUGH_BYTES ((uint64_t)1 << 44)
 #define RATE 12000000000u
 #define SLOWER 1.3 /* the papers say "acceptable" */
 #define FAILED 3 /* budgets in a row that end a search */
-#define MOST_TIMES 64
+#define MOST_BATCH 1024 /* samples of the synthetic set */
 
 static const struct model {
 	const char *name, *spec, *data;
 	int64_t batch;
+	uint64_t device_gib; /* of the batches */
 	double saved, batches; /* the papers' */
 } models[] = {
-	{"resnet50", "resnet50", NULL, 256, .70, 2.04},
-	{"bert-large", "bert-base:layers=24,width=1024", "synthetic:512", 8, .72, NONE},
-	{"gpt2-large", "gpt2:layers=36,width=1280", "synthetic:1024", 4, NONE, 5.5},
+	{"resnet50", "resnet50", NULL, 256, 16, .70, 2.04},
+	{"bert-large", "bert-base:layers=24,width=1024", "synthetic:512", 8, 32, .72,
+		NONE},
+	{"gpt2-large", "gpt2:layers=36,width=1280", "synthetic:1024", 4, 32, NONE, 5.5},
 };
 #define MODELS SL_COUNT(models)
 
@@ -42,8 +43,8 @@ static const struct sl_repro_shape saved_shape = {"saved",
 	"Memory saved, of the peak without a budget, in at most 1.3 times the time "
 	"(last: the time)"};
 static const struct sl_repro_shape batch_shape = {"batch",
-	"Largest batch in 32 GiB, over the largest that keeps everything, in at most 1.3 "
-	"times the time a sample (last: the batch)"};
+	"Largest batch over the largest that keeps everything, in at most 1.3 times the "
+	"time a sample (last: the batch)"};
 static const struct sl_repro_shape link_shape = {"link",
 	"resnet50 in 60 % of its peak by the rate of the link: bytes copied in of those "
 	"that leave at 100 GB/s, and time run again of the step (last: the step's time)"};
@@ -166,9 +167,9 @@ static sl_status try_batch(const struct model *m, int arm, int64_t batch, bool *
 	sl_status st = SL_OK;
 
 	SL_TRY(open_model(m, batch, RATE, &p));
-	if (arm == ARMS || p->unbudgeted_peak <= DEVICE_BYTES)
-		*fits = p->unbudgeted_peak <= DEVICE_BYTES;
-	else if ((st = plan_by(p, (enum arm)arm, DEVICE_BYTES, &f)) == SL_OK)
+	if (arm == ARMS || p->unbudgeted_peak <= m->device_gib << 30)
+		*fits = p->unbudgeted_peak <= m->device_gib << 30;
+	else if ((st = plan_by(p, (enum arm)arm, m->device_gib << 30, &f)) == SL_OK)
 		*fits = f.own && f.time <= SLOWER;
 	sl_planner_close(p);
 	return st;
@@ -205,11 +206,11 @@ static sl_status batches_of(struct repro *r, size_t model)
 			.shape = &batch_shape, .paper = arm == DELTA ? m->batches : NONE};
 		int64_t most;
 
-		snprintf(f.subject, sizeof(f.subject), "%s, %lld without", m->name,
-			(long long)keep);
+		snprintf(f.subject, sizeof(f.subject), "%s, %lld in %llu GiB", m->name,
+			(long long)keep, (unsigned long long)m->device_gib);
 		snprintf(f.figure, sizeof(f.figure), "%s", arms[arm].name);
 		SL_TRY(advance(r, f.subject));
-		SL_TRY(search_batch(m, arm, keep, keep * MOST_TIMES, &most));
+		SL_TRY(search_batch(m, arm, keep, MOST_BATCH + 1, &most));
 		r->times[model][arm] = f.ours = (double)most / (double)keep;
 		f.beside = (double)most;
 		SL_TRY(r->opts->figure(r->opts->ctx, &f));
