@@ -15,10 +15,11 @@
  * 5. Values are read whole, each by itself: no sectors that two layers share.
  * 6. Traces that train, and budgets below the buffers, get belady's plan (baseline.h).
  */
-#include "memory/policy/demand_net.h"
+#include "memory/policy/demand.h"
 
 #include "base/alloc.h"
 #include "memory/policy/baseline.h"
+#include "memory/policy/demand_net.h"
 #include "memory/policy/policy.h"
 
 #define RING_SIZES 64
