@@ -56,48 +56,53 @@ static void land_sync(const struct sl_demand_net *d, uint64_t buffer, struct lan
 	}
 }
 
-/* A weight of an older layer that is read once more has to be gone before it comes. */
-static uint32_t last_read(
-	const struct sl_demand_net *d, const struct sl_demand_span *s, uint32_t *until)
-{
-	uint32_t last = 0;
-
-	for (uint32_t k = s->first_weight; k < s->first_weight + s->n_weights; k++) {
-		uint32_t v = d->weights[k];
-
-		last = until[v] > last ? until[v] : last;
-		until[v] = s->end_op;
-	}
-	return last;
-}
-
 static sl_status land_async(
 	const struct sl_demand_net *d, uint64_t ring, struct landing *l)
 {
 	uint64_t *offset = sl_calloc(d->n + 1, sizeof(*offset));
 	size_t *gone = sl_calloc(d->n + 1, sizeof(*gone));
-	uint32_t *until = sl_calloc((size_t)d->t->n_values + 1, sizeof(*until));
 	uint32_t ask = 0;
 	sl_status st = SL_OK;
 
-	if (!offset || !gone || !until) {
+	if (!offset || !gone) {
 		st = no_memory();
 		goto out;
 	}
 	SL_TRY_OUT(sl_ring_plan(d->layers, d->n, ring, offset, gone));
 	for (size_t i = 0; i < d->n; i++) {
 		uint32_t free = gone[i] > 0 ? d->spans[gone[i] - 1].end_op : 0;
-		uint32_t read = last_read(d, &d->spans[i], until);
 
-		free = free > read ? free : read;
 		ask = free > ask ? free : ask;
 		l[i] = (struct landing){offset[i], ask};
 	}
 out:
 	sl_free(offset);
 	sl_free(gone);
-	sl_free(until);
 	return st;
+}
+
+/* A weight that an older layer holds has to be gone before it comes once more; copies
+ * keep their order. */
+static sl_status wait_for_reads(const struct sl_demand_net *d, struct landing *l)
+{
+	uint32_t *until = sl_calloc((size_t)d->t->n_values + 1, sizeof(*until));
+	uint32_t ask = 0;
+
+	if (!until)
+		return no_memory();
+	for (size_t i = 0; i < d->n; i++) {
+		const struct sl_demand_span *s = &d->spans[i];
+		const uint32_t *weights = &d->weights[s->first_weight];
+
+		ask = l[i].ask_op > ask ? l[i].ask_op : ask;
+		for (uint32_t k = 0; k < s->n_weights; k++) {
+			ask = until[weights[k]] > ask ? until[weights[k]] : ask;
+			until[weights[k]] = s->end_op;
+		}
+		l[i].ask_op = ask;
+	}
+	sl_free(until);
+	return SL_OK;
 }
 
 /* False: the buffers do not fit. */
@@ -189,6 +194,7 @@ static sl_status stream(const struct sl_demand_net *d, uint64_t budget, const ch
 		goto out;
 	}
 	SL_TRY_OUT(land(d, mode, budget, l, &fits));
+	SL_TRY_OUT(wait_for_reads(d, l));
 	if (fits)
 		SL_TRY_OUT(emit(d, l, budget, name, out));
 out:
