@@ -40,6 +40,14 @@ void cli_preview_sort(struct cli_preview *p)
 	qsort(p->rows, p->n, sizeof(*p->rows), by_time);
 }
 
+/* The share that a plan takes more than any can. */
+static double gap(const struct sl_plan_report *r)
+{
+	if (!r->feasible || r->joint_bound_ns == 0)
+		return 0;
+	return (double)r->iter_ns / (double)r->joint_bound_ns - 1;
+}
+
 static sl_status row_json(const struct sl_plan_report *r)
 {
 	struct cli_line line;
@@ -71,6 +79,8 @@ static sl_status row_json(const struct sl_plan_report *r)
 	sl_json_u64(j, "bound_out_bytes", r->bound_out_bytes);
 	sl_json_u64(j, "bound_in_bytes", r->bound_in_bytes);
 	sl_json_u64(j, "bound_ns", r->bound_ns);
+	sl_json_u64(j, "joint_bound_ns", r->joint_bound_ns);
+	sl_json_f64(j, "gap", gap(r));
 	return cli_line_end(&line);
 }
 
@@ -380,6 +390,9 @@ void cli_preview_sentence(const struct cli_preview *p)
 	say_plan(r);
 	if (r->budget_bytes == 0)
 		return;
+	if (r->joint_bound_ns > 0)
+		printf("gap: at most %.1f %%; no plan takes less than %.2f ms\n",
+			100 * gap(r), (double)r->joint_bound_ns / 1e6);
 	printf("least budget: %s, set by op %u (%s)\n",
 		sl_size_print(r->least_budget_bytes, least), r->binding_op,
 		r->binding_kind);

@@ -38,6 +38,9 @@ struct sl_plan_report {
 	 * way by itself; the larger of all ops' time and the bytes' on the links. Bytes
 	 * are 0 where no swapping fits. */
 	uint64_t bound_bytes, bound_out_bytes, bound_in_bytes, bound_ns;
+	/* No plan that swaps and runs again is quicker: the gap of a plan is what it
+	 * takes more. 0: not looked for (a curve). */
+	uint64_t joint_bound_ns;
 	uint64_t move_bytes, recompute_ops;
 	uint64_t held_peak_bytes; /* most bytes in use at one time; the rest of the peak
 				     lies unused between them */

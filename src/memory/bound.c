@@ -8,25 +8,7 @@
 #include "base/alloc.h"
 #include "memory/place.h"
 
-/* A gap that covers rows: ops that are over the budget. */
-struct gap {
-	uint32_t version; /* of its value's content; SL_NO_ID: its way out is free */
-	double out; /* 1: the version's copy out is charged here */
-};
-
-struct bounder {
-	const struct sl_trace *t;
-	struct sl_trace_index x;
-	uint64_t *need; /* [n_rows] after excess(); before it [n_ops] */
-	uint32_t *row; /* [n_ops + 1] rows before each op */
-	uint32_t n_rows;
-	struct sl_cover *covers;
-	struct gap *gaps; /* in step with covers */
-	uint32_t n, n_versions;
-	uint32_t *widest; /* [n_versions] index into covers */
-};
-
-static sl_status begin(struct bounder *b)
+static sl_status begin(struct sl_bounder *b)
 {
 	size_t uses, n_ops = b->t->n_ops;
 
@@ -42,7 +24,7 @@ static sl_status begin(struct bounder *b)
 	return SL_OK;
 }
 
-static void finish(struct bounder *b)
+void sl_bounder_finish(struct sl_bounder *b)
 {
 	sl_trace_index_finish(&b->x);
 	sl_free(b->need);
@@ -54,7 +36,7 @@ static void finish(struct bounder *b)
 
 /* Bytes live while each op runs, as differences that may wrap below zero. What persists
  * and is never used needs no place at all. */
-static void add_live(struct bounder *b, uint32_t v)
+static void add_live(struct sl_bounder *b, uint32_t v)
 {
 	const struct sl_trace_value *value = &b->t->values[v];
 	uint32_t from = b->x.first[v], to = b->x.first[v + 1];
@@ -72,7 +54,7 @@ static void add_live(struct bounder *b, uint32_t v)
 }
 
 /* Rows are the ops that are over the budget; need becomes their excess. */
-static void excess(struct bounder *b, uint64_t budget)
+static void excess(struct sl_bounder *b, uint64_t budget)
 {
 	uint64_t live = 0;
 
@@ -91,21 +73,21 @@ static void excess(struct bounder *b, uint64_t budget)
 }
 
 /* The ops of a gap: [from, to), or from `from` to the end and on to `to`. */
-static void add_gap(struct bounder *b, uint32_t v, uint32_t from, uint32_t to, bool wraps,
-	uint32_t version)
+static void add_gap(struct sl_bounder *b, uint32_t v, uint32_t from, uint32_t to,
+	bool wraps, uint32_t version)
 {
 	uint32_t rows = b->row[to] + (wraps ? b->n_rows : 0) - b->row[from];
 
 	if (rows == 0)
 		return;
-	b->gaps[b->n] = (struct gap){.version = version};
+	b->gaps[b->n] = (struct sl_bound_gap){.version = version, .value = v};
 	b->covers[b->n++] = (struct sl_cover){.first = b->row[from] % b->n_rows,
 		.rows = rows,
 		.bytes = b->t->values[v].bytes};
 }
 
 /* A version lasts from one write to the next; over the boundary, if the value does. */
-static void add_gaps(struct bounder *b, uint32_t v)
+static void add_gaps(struct sl_bounder *b, uint32_t v)
 {
 	const struct sl_trace_use *uses = &b->x.uses[b->x.first[v]];
 	uint32_t n = b->x.first[v + 1] - b->x.first[v];
@@ -133,7 +115,7 @@ static void add_gaps(struct bounder *b, uint32_t v)
 
 /* Charges a version's copy out to the gap that covers most rows, where leaving is worth
  * most. */
-static void charge_widest(struct bounder *b)
+static void charge_widest(struct sl_bounder *b)
 {
 	for (uint32_t i = 0; i <= b->n_versions; i++)
 		b->widest[i] = SL_NO_ID;
@@ -156,7 +138,7 @@ static void charge_widest(struct bounder *b)
 /* Any charges give a bound, since a copy out is at least the most that is away in any of
  * its version's gaps. */
 static sl_status solve(
-	struct bounder *b, double in, double out, uint64_t *least, bool *possible)
+	struct sl_bounder *b, double in, double out, uint64_t *least, bool *possible)
 {
 	double cost = 0;
 
@@ -168,7 +150,20 @@ static sl_status solve(
 	return SL_OK;
 }
 
-static struct sl_bound_rates add_rates(const struct sl_trace *t)
+sl_status sl_bounder_begin(
+	struct sl_bounder *b, const struct sl_trace *t, uint64_t budget)
+{
+	*b = (struct sl_bounder){.t = t};
+	SL_TRY(begin(b));
+	excess(b, budget);
+	for (uint32_t v = 0; v < t->n_values && b->n_rows > 0; v++)
+		if (t->values[v].alias == SL_NO_ID && !sl_value_fixed(&t->values[v]))
+			add_gaps(b, v);
+	charge_widest(b);
+	return SL_OK;
+}
+
+struct sl_bound_rates sl_bound_rates(const struct sl_trace *t)
 {
 	struct sl_bound_rates r = {0};
 
@@ -198,9 +193,9 @@ double sl_bound_copy_ns(const struct sl_bound_rates *r, double out_bytes, double
 }
 
 static sl_status set_time(
-	const struct bounder *b, uint64_t budget, struct sl_traffic_bound *out)
+	const struct sl_bounder *b, uint64_t budget, struct sl_traffic_bound *out)
 {
-	struct sl_bound_rates r = add_rates(b->t);
+	struct sl_bound_rates r = sl_bound_rates(b->t);
 	uint64_t ns = 0;
 	double copies = 0, windows = 0;
 
@@ -220,16 +215,11 @@ static sl_status set_time(
 sl_status sl_traffic_bound(
 	const struct sl_trace *t, uint64_t budget, struct sl_traffic_bound *out)
 {
-	struct bounder b = {.t = t};
+	struct sl_bounder b = {0};
 	struct sl_traffic_bound bound = {.possible = true};
 	sl_status st;
 
-	SL_TRY_OUT(begin(&b));
-	excess(&b, budget);
-	for (uint32_t v = 0; v < t->n_values && b.n_rows > 0; v++)
-		if (t->values[v].alias == SL_NO_ID && !sl_value_fixed(&t->values[v]))
-			add_gaps(&b, v);
-	charge_widest(&b);
+	SL_TRY_OUT(sl_bounder_begin(&b, t, budget));
 	SL_TRY_OUT(solve(&b, 1, 0, &bound.in_bytes, &bound.possible));
 	SL_TRY_OUT(solve(&b, 0, 1, &bound.out_bytes, &bound.possible));
 	SL_TRY_OUT(solve(&b, 1, 1, &bound.both_bytes, &bound.possible));
@@ -240,6 +230,6 @@ sl_status sl_traffic_bound(
 	SL_TRY_OUT(set_time(&b, budget, &bound));
 	*out = bound;
 out:
-	finish(&b);
+	sl_bounder_finish(&b);
 	return st;
 }

@@ -32,6 +32,16 @@ SL_NODISCARD sl_status sl_traffic_bound(
 	const struct sl_trace *t, uint64_t budget, struct sl_traffic_bound *out);
 
 /*
+ * The time of an iteration that no schedule can do better which swaps and runs ops again:
+ * for any share p, it takes at least p times the copies' time and 1 - p times that of all
+ * ops and those run again (bound_both.c). A value comes back by a copy, or at least by
+ * its op; several values that one op bears share its time. The best p is searched for.
+ * At least all ops once. SL_E_NOMEM.
+ */
+SL_NODISCARD sl_status sl_joint_bound(
+	const struct sl_trace *t, uint64_t budget, uint64_t *out_ns);
+
+/*
  * The linear program (bound_flow.c): rows 0 to n_rows - 1 in a circle; each interval
  * covers `rows` of them from `first` on. Least sum of cost * x with 0 <= x <= bytes and,
  * in each row, the x of the intervals over it adding up to at least its need.

@@ -13,6 +13,7 @@ struct sl_planner {
 	struct sl_least_budget least;
 	const struct sl_mem_policy *least_of; /* whose least budget is known; or NULL */
 	uint64_t least_bytes;
+	uint64_t bound_budget, joint_bound_ns; /* the last one looked for; 0: none */
 	sl_status failed;
 	char failure[1024];
 };

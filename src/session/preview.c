@@ -41,6 +41,18 @@ static sl_status fill_bound(const struct sl_planner *p, struct sl_plan_report *r
 	return SL_OK;
 }
 
+/* The same for all policies of a budget. */
+static sl_status fill_joint_bound(struct sl_planner *p, struct sl_plan_report *r)
+{
+	uint64_t budget = r->budget_bytes > 0 ? r->budget_bytes : UINT64_MAX;
+
+	if (p->joint_bound_ns == 0 || p->bound_budget != budget)
+		SL_TRY(sl_joint_bound(&p->trace, budget, &p->joint_bound_ns));
+	p->bound_budget = budget;
+	r->joint_bound_ns = p->joint_bound_ns;
+	return SL_OK;
+}
+
 /* Plans at that budget: known from the last time, if it was of this policy. */
 static sl_status fill_least(struct sl_planner *p, const struct sl_mem_policy *policy,
 	struct sl_plan_report *r)
@@ -163,6 +175,7 @@ sl_status sl_planner_plan(struct sl_planner *p, const char *policy_name,
 
 	SL_TRY(sl_planner_policy(policy_name, budget_bytes, &policy));
 	SL_TRY(preview(p, &policy, budget_bytes, out, plan_text));
+	SL_TRY(fill_joint_bound(p, out));
 	return fill_bound(p, out);
 }
 
