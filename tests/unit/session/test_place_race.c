@@ -3,6 +3,7 @@
  * proofs, interruptions. */
 #include "harness/harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fs.h"
