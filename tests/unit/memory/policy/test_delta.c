@@ -4,6 +4,7 @@
 #include "harness/harness.h"
 
 #include "memory/policy/delta_int.h"
+#include "memory/policy/policy.h"
 #include "unit/memory/policy/tp_util.h"
 
 enum { A, B, C, D, E, F };
@@ -171,6 +172,65 @@ static void ancestors_on_the_host_cost_their_copy_in(void **state)
 	end(&f);
 }
 
+/* The rule op by op: the time of its third iteration, when it repeats itself. */
+static uint64_t walked(const struct sl_trace *t, uint64_t budget)
+{
+	const struct sl_delta_rule rule = {
+		.redo = true, .swap = true, .weights = true, .window = 4};
+	struct sl_gaps g;
+	struct sl_delta d;
+	uint64_t before = 0, after;
+
+	sl_assert_ok(sl_gaps_init(&g, t));
+	sl_assert_ok(sl_delta_init(&d, &g, &rule, budget));
+	d.budget = budget;
+	for (int i = 0; i < 3; i++) {
+		before = d.now_ns;
+		sl_assert_ok(sl_delta_iteration(&d));
+	}
+	after = d.now_ns;
+	sl_delta_finish(&d);
+	sl_gaps_finish(&g);
+	return after - before;
+}
+
+static uint64_t planned(const struct sl_trace *t, uint64_t budget)
+{
+	struct sl_policy_choice c;
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t ns;
+
+	sl_assert_ok(sl_policy_parse("delta:alone=0", &c));
+	sl_assert_ok(sl_policy_apply(&c, t, budget, &p));
+	assert_true(p.n_actions > 0);
+	ns = p.price_ns;
+	sl_plan_finish(&p);
+	return ns;
+}
+
+/* Evicting as it goes and carrying the plan out take the same time to the nanosecond,
+ * with drops, hidden copies and copies that are waited for. */
+static void the_plan_takes_as_long_as_the_rule_that_runs(void **state)
+{
+	static const uint64_t rates[] = {1000, 2000, 5000, 20000, 100000};
+	struct gen g = tp_chain();
+
+	(void)state;
+	gen_tier(&g, "host", 1000 * MB, MB);
+	g.t.links[0].latency_ns = g.t.links[1].latency_ns = 0;
+	sl_assert_ok(gen_end(&g));
+	for (int pure = 0; pure < 2; pure++) {
+		for (uint32_t i = 0; i < g.t.n_ops; i++)
+			g.t.ops[i].pure = pure == 1;
+		for (size_t i = 0; i < SL_COUNT(rates); i++) {
+			g.t.links[0].bytes_per_s = rates[i] * MB;
+			g.t.links[1].bytes_per_s = rates[i] * MB;
+			assert_int_equal(walked(&g.t, 400 * MB), planned(&g.t, 400 * MB));
+		}
+	}
+	sl_trace_finish(&g.t);
+}
+
 static struct sl_delta_item item(uint64_t bytes, uint64_t back_ns)
 {
 	return (struct sl_delta_item){.bytes = bytes,
@@ -220,6 +280,7 @@ int main(void)
 		SL_TEST(dropped_ancestors_are_part_of_the_price),
 		SL_TEST(what_is_rebuilt_through_a_value_counts_in_the_filter),
 		SL_TEST(ancestors_on_the_host_cost_their_copy_in),
+		SL_TEST(the_plan_takes_as_long_as_the_rule_that_runs),
 		SL_TEST(one_exchange_makes_the_set_cheaper),
 		SL_TEST(what_a_set_does_not_need_is_left_out),
 	};
