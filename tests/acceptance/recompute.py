@@ -8,7 +8,7 @@ floor of its order of ops (weights and what conv2d_dx and conv2d_dw of the wides
 
 DTR_LOGS: a folder of operator logs (*.log, JSON lines) to take instead of our models' traces.
 SIMRD: a folder with the package `simrd` of DTR's authors; with it our dtr in plain bytes is held to 1 % of theirs.
-MODELS, RATIOS and POLICIES (comma separated) shorten a run.
+MODELS, RATIOS and POLICIES (comma separated) and OURS (one of them) shorten a run.
 """
 import glob
 import json
@@ -166,6 +166,7 @@ def compare_with_simulator(folder, paths):
 def main():
     listed = run([SLUICE, "list", "policies"]).stdout
     ours = "joint" if any(line.startswith("joint ") for line in listed.splitlines()) else "tensile"
+    ours = os.environ.get("OURS", ours)
     policies = os.environ.get("POLICIES", "dtr,chen,tensile").split(",")
     if ours not in policies:
         policies.append(ours)
