@@ -176,14 +176,15 @@ static sl_status draw_box(
 
 static sl_status legend(const struct frame *f)
 {
-	double x = MARGIN;
+	for (int c = 0; c < SL_CLASS_COUNT; c++) {
+		double x = MARGIN + 90 * c;
 
-	for (int c = 0; c < SL_CLASS_COUNT; c++, x += 90)
 		SL_TRY(sl_buf_printf(f->out,
 			"<rect x=\"%.0f\" y=\"%.0f\" width=\"10\" height=\"10\" "
 			"fill=\"%s\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n",
 			x, f->height + 28, class_fill[c], x + 14, f->height + 37,
 			sl_class_name((enum sl_class)c)));
+	}
 	return SL_OK;
 }
 

@@ -248,7 +248,8 @@ static sl_status links(struct repro *r)
 
 	for (size_t i = 0; i < RATES; i++)
 		SL_TRY(at_rate(r, i, found[i]));
-	most = fmax(1, (double)found[RATES - 1][DELTA].copied_in);
+	const size_t fastest = RATES - 1;
+	most = fmax(1, (double)found[fastest][DELTA].copied_in);
 	for (size_t i = 0; i < RATES; i++) {
 		const struct found *d = &found[i][DELTA];
 		struct sl_repro_figure f = {

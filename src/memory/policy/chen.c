@@ -350,7 +350,8 @@ static sl_status search_evenly(struct chen *c, uint64_t budget, struct best *bes
 		n += born_bytes(c, i) > 0;
 	usual = (uint32_t)ceil(sqrt((double)n));
 	for (int k = 0; k < TRIES; k++) {
-		double share = k == 0 ? 1 : pow(2, (k + 1) / 2 * (k % 2 ? 0.5 : -0.5));
+		int halves = (k + 1) / 2; /* of an octave, up and down in turn */
+		double share = pow(2, (k % 2 ? 0.5 : -0.5) * halves);
 		double segments = share * usual;
 
 		if (segments < 2 || segments > n)
