@@ -15,10 +15,17 @@
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
 
-#define CASES 500
+#define CASES (int)setting("SL_TINY_CASES", 500)
 #define MAX_OPS 12
 #define SETS (1u << MAX_OPS)
 #define PAGE ((uint64_t)4096)
+
+static long setting(const char *name, long usual)
+{
+	const char *text = getenv(name);
+
+	return text ? strtol(text, NULL, 10) : usual;
+}
 
 /* Op i reads the values of `reads` and bears value i. */
 struct graph {
@@ -166,13 +173,6 @@ static uint64_t random_budget(struct sl_rng *rng, const struct graph *g)
 	sl_trace_finish(&t.t);
 	pages = (b.live_peak_bytes - b.bytes) / PAGE;
 	return pages == 0 ? 0 : b.bytes + PAGE * sl_rng_below(rng, pages);
-}
-
-static long setting(const char *name, long usual)
-{
-	const char *text = getenv(name);
-
-	return text ? strtol(text, NULL, 10) : usual;
 }
 
 static void tiny_graphs_take_the_least_time_there_is(void **state)

@@ -127,7 +127,7 @@ typedef sl_status (*solve_fn)(
 
 static sl_status by_chain(const struct finder *f, uint64_t bytes, struct sl_order *out)
 {
-	return sl_optimal_chain(&f->o, bytes, out);
+	return sl_optimal_chain(&f->o, bytes, (uint32_t)4096 << (2 * f->effort), out);
 }
 
 static sl_status by_search(const struct finder *f, uint64_t bytes, struct sl_order *out)

@@ -11,13 +11,8 @@
  */
 #include "memory/policy/optimal_chain_int.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/units.h"
-
-#define MAX_POINTS 16384 /* of a front, by the number of stages */
 
 struct point {
 	uint64_t peak, ns;
@@ -30,6 +25,11 @@ struct front {
 	uint32_t first, n;
 };
 
+struct list {
+	struct point *points;
+	size_t n, cap;
+};
+
 struct solver {
 	struct sl_chain c;
 	uint64_t room;
@@ -38,8 +38,7 @@ struct solver {
 	size_t n_points, cap_points;
 	struct front fronts[SL_CHAIN_MAX][SL_CHAIN_MAX][2];
 	struct front forward[SL_CHAIN_MAX]; /* from this stage on, for the first time */
-	struct point *found; /* of the front at hand */
-	size_t n_found, cap_found;
+	struct list found, best, merged; /* by rising peak and falling time */
 };
 
 static sl_status no_memory(void)
@@ -52,54 +51,66 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static sl_status add_found(struct solver *s, const struct point *p)
+static sl_status append(struct list *l, const struct point *p)
 {
-	if (p->peak > s->room)
-		return SL_OK;
-	if (sl_grow((void **)&s->found, &s->cap_found, s->n_found + 1, sizeof(*s->found),
+	if (sl_grow((void **)&l->points, &l->cap, l->n + 1, sizeof(*l->points),
 		    UINT32_MAX / 8))
 		return no_memory();
-	s->found[s->n_found++] = *p;
+	l->points[l->n++] = *p;
 	return SL_OK;
 }
 
-static int by_peak(const void *a, const void *b)
+static sl_status add_found(struct solver *s, const struct point *p)
 {
-	const struct point *x = a, *y = b;
-
-	if (x->peak != y->peak)
-		return x->peak < y->peak ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	if (x->k != y->k)
-		return x->k < y->k ? -1 : 1;
-	return (int)x->saved - (int)y->saved;
+	return p->peak > s->room ? SL_OK : append(&s->found, p);
 }
 
-/* Found points that no other one beats; thinned out where they are too many. */
+static bool comes_first(const struct point *a, const struct point *b)
+{
+	return a->peak != b->peak ? a->peak < b->peak : a->ns <= b->ns;
+}
+
+/* Takes the points found, in order as they are, into the best ones of the job at hand. */
+static sl_status merge_found(struct solver *s)
+{
+	struct list *a = &s->best, *b = &s->found, *m = &s->merged, old;
+	size_t i = 0, k = 0;
+
+	m->n = 0;
+	while (i < a->n || k < b->n) {
+		bool first = k == b->n ||
+			     (i < a->n && comes_first(&a->points[i], &b->points[k]));
+		const struct point *p = first ? &a->points[i++] : &b->points[k++];
+
+		if (m->n == 0 || p->ns < m->points[m->n - 1].ns)
+			SL_TRY(append(m, p));
+	}
+	b->n = 0;
+	old = *a;
+	*a = *m;
+	*m = old;
+	return SL_OK;
+}
+
+/* The best points are the job's front; where they are too many, some of them, evenly. */
 static sl_status end_front(struct solver *s, struct front *out)
 {
-	size_t n = 0, step;
+	size_t n, kept;
 
-	if (s->n_found > 0)
-		qsort(s->found, s->n_found, sizeof(*s->found), by_peak);
-	for (size_t i = 0; i < s->n_found; i++) {
-		if (n == 0 || s->found[i].ns < s->found[n - 1].ns)
-			s->found[n++] = s->found[i];
-	}
-	step = n / s->max_points + 1;
+	SL_TRY(merge_found(s));
+	n = s->best.n;
+	kept = n > s->max_points ? s->max_points : n;
 	out->first = (uint32_t)s->n_points;
-	out->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (i % step != 0 && i + 1 != n)
-			continue;
+	out->n = (uint32_t)kept;
+	for (size_t i = 0; i < kept; i++) {
+		size_t at = kept < n ? i * (n - 1) / (kept - 1) : i;
+
 		if (sl_grow((void **)&s->points, &s->cap_points, s->n_points + 1,
 			    sizeof(*s->points), UINT32_MAX / 8))
 			return no_memory();
-		s->points[s->n_points++] = s->found[i];
-		out->n++;
+		s->points[s->n_points++] = s->best.points[at];
 	}
-	s->n_found = 0;
+	s->best.n = 0;
 	return SL_OK;
 }
 
@@ -134,7 +145,7 @@ static sl_status combine(struct solver *s, const struct pair *x)
 
 		SL_TRY(add_found(s, &p));
 		if (next_a > s->room && next_b > s->room)
-			return SL_OK;
+			return merge_found(s);
 		if (next_a <= next_b)
 			i++;
 		else
@@ -319,12 +330,14 @@ static void finish(struct solver *s)
 {
 	sl_chain_finish(&s->c);
 	sl_free(s->points);
-	sl_free(s->found);
+	sl_free(s->found.points);
+	sl_free(s->best.points);
+	sl_free(s->merged.points);
 	sl_free(s);
 }
 
 sl_status sl_optimal_chain(
-	const struct sl_optimal *o, uint64_t bytes, struct sl_order *out)
+	const struct sl_optimal *o, uint64_t bytes, uint32_t points, struct sl_order *out)
 {
 	struct solver *s = sl_calloc(1, sizeof(*s));
 	const struct front *f;
@@ -336,7 +349,7 @@ sl_status sl_optimal_chain(
 	if (s->c.n == 0 || bytes < o->base)
 		goto out;
 	s->room = bytes - o->base;
-	s->max_points = MAX_POINTS / s->c.n;
+	s->max_points = points / s->c.n + 2;
 	SL_TRY_OUT(solve(s));
 	f = &s->forward[0];
 	if (f->n == 0)

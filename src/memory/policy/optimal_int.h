@@ -95,8 +95,9 @@ uint32_t sl_optimal_until(const struct sl_trace *t, uint32_t op);
 SL_NODISCARD sl_status sl_optimal_ilp(const struct sl_optimal *o, uint64_t bytes,
 	const struct sl_optimal_limits *limits, struct sl_order *out);
 
-/* optimal_chain.c: dynamic programming over the stages of a chain. */
-SL_NODISCARD sl_status sl_optimal_chain(
-	const struct sl_optimal *o, uint64_t bytes, struct sl_order *out);
+/* optimal_chain.c: dynamic programming over the stages of a chain, exact unless a front
+ * has more points than these over the number of stages. */
+SL_NODISCARD sl_status sl_optimal_chain(const struct sl_optimal *o, uint64_t bytes,
+	uint32_t points, struct sl_order *out);
 
 #endif
