@@ -23,6 +23,7 @@
 #define LIMITS 10
 #define SEARCHES 12 /* for addresses, while weights change */
 #define FEW 4 /* points */
+#define SMALL 1024 /* part of the budget: what is less has the weight 1 */
 #define CHANGED 4 /* weights at a time, at most */
 
 /* How scores are made. */
@@ -41,7 +42,7 @@ struct ahead {
 	struct sl_dtr_result result;
 	uint32_t *early; /* [n_ops] */
 	double *weight; /* [n_values] */
-	uint32_t *movable; /* values that may leave at all */
+	uint32_t *movable; /* values that may leave and matter */
 	uint32_t n_movable;
 	uint64_t work, randoms;
 	struct sl_plan best;
@@ -69,7 +70,8 @@ static sl_status begin(struct ahead *a, const struct sl_trace *t)
 		a->weight[v] = 1;
 		if (!sl_lineage_stays(&a->l, v) && a->l.birth[v] != SL_NO_ID &&
 			a->l.expires[v] > a->l.birth[v] + 1 &&
-			a->l.death[v] > a->l.birth[v] + 1)
+			a->l.death[v] > a->l.birth[v] + 1 &&
+			sl_room_value(&t->values[v]) >= a->how->budget / SMALL)
 			a->movable[a->n_movable++] = v;
 	}
 	for (uint32_t i = 0; i < t->n_ops; i++)
