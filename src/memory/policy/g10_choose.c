@@ -18,6 +18,8 @@ void sl_g10_finish(struct sl_g10 *x)
 	for (int way = 0; way < SL_G10_WAYS; way++) {
 		sl_free(x->used[way][0]);
 		sl_free(x->used[way][1]);
+		sl_free(x->capacity[way][0]);
+		sl_free(x->capacity[way][1]);
 		sl_free(x->free_sum[way][0]);
 		sl_free(x->free_sum[way][1]);
 	}
@@ -44,7 +46,9 @@ sl_status sl_g10_init(struct sl_g10 *x, struct sl_gaps *g, bool host)
 		for (int far = 0; far < 2; far++) {
 			x->used[way][far] = sl_calloc(n, sizeof(double));
 			x->free_sum[way][far] = sl_calloc(n, sizeof(double));
-			all = all && x->used[way][far] && x->free_sum[way][far];
+			x->capacity[way][far] = sl_calloc(n, sizeof(double));
+			all = all && x->used[way][far] && x->free_sum[way][far] &&
+			      x->capacity[way][far];
 		}
 	}
 	g->prefer = x->prefer;
@@ -275,14 +279,6 @@ static void try_period(struct sl_g10 *x, struct sl_gap *gap)
 		sl_gap_set(gap, SL_FATE_KEEP);
 }
 
-static bool is_above(const struct sl_g10 *x)
-{
-	for (uint32_t i = 0; i < x->g->t->n_ops; i++)
-		if (x->level[i] > x->limit)
-			return true;
-	return false;
-}
-
 void sl_g10_choose(struct sl_g10 *x)
 {
 	struct sl_gap *gap;
@@ -295,9 +291,10 @@ void sl_g10_choose(struct sl_g10 *x)
 	}
 	memset(x->bound, 0, x->g->t->n_values * sizeof(*x->bound));
 	memset(x->prefer, (int)x->near, x->g->t->n_values);
+	sl_g10_capacities(x);
 	sl_g10_sum(x);
 	list_periods(x);
-	while (is_above(x) && pop(x, &gap)) {
+	while (x->above && pop(x, &gap)) {
 		if (!is_pressed(x, gap))
 			continue;
 		try_period(x, gap);

@@ -4,25 +4,29 @@
 
 #include "memory/place.h"
 
-static double capacity(const struct sl_g10 *x, enum sl_g10_way way, bool far, uint32_t op)
+void sl_g10_capacities(struct sl_g10 *x)
 {
-	const struct sl_reach *tier = &x->g->tiers[far ? x->far : x->near];
-	uint32_t link = way == SL_G10_OUT ? tier->out_link : tier->in_link;
+	for (int k = 0; k < 2 * SL_G10_WAYS; k++) {
+		const struct sl_reach *tier = &x->g->tiers[k % 2 ? x->far : x->near];
+		uint32_t link = k / 2 == SL_G10_OUT ? tier->out_link : tier->in_link;
+		double rate = (double)x->g->t->links[link].bytes_per_s * 1e-9;
 
-	return (double)x->g->t->links[link].bytes_per_s * 1e-9 *
-	       (double)x->g->t->ops[op].dur_ns;
+		for (uint32_t op = 0; op < x->g->t->n_ops; op++)
+			x->capacity[k / 2][k % 2][op] =
+				rate * (double)x->g->t->ops[op].dur_ns;
+	}
 }
 
 /* What goes to the far tier passes the near one's wire too. */
 double sl_g10_free(const struct sl_g10 *x, enum sl_g10_way way, bool far, uint32_t op)
 {
-	double wire = capacity(x, way, false, op) - x->used[way][0][op];
+	double wire = x->capacity[way][0][op] - x->used[way][0][op];
 	double own;
 
 	if (x->near == x->far)
 		return wire;
 	wire -= x->used[way][1][op];
-	own = capacity(x, way, true, op) - x->used[way][1][op];
+	own = x->capacity[way][1][op] - x->used[way][1][op];
 	return far && own < wire ? own : wire;
 }
 
@@ -68,21 +72,32 @@ void sl_g10_book(
 	}
 }
 
+static void sum_room(struct sl_g10 *x, enum sl_g10_way way, bool far)
+{
+	double *sum = x->free_sum[way][far], room = 0;
+
+	for (uint32_t op = 0; op < x->g->t->n_ops; op++) {
+		sum[op] = room;
+		room += sl_g10_free(x, way, far, op);
+	}
+	sum[x->g->t->n_ops] = room;
+}
+
 void sl_g10_sum(struct sl_g10 *x)
 {
-	double over = 0, room[SL_G10_WAYS * 2] = {0};
+	double over = 0;
 
-	for (uint32_t op = 0; op <= x->g->t->n_ops; op++) {
+	x->above = false;
+	for (uint32_t op = 0; op < x->g->t->n_ops; op++) {
+		bool above = x->level[op] > x->limit;
+
 		x->over_ns[op] = over;
-		for (int k = 0; k < SL_G10_WAYS * 2; k++)
-			x->free_sum[k / 2][k % 2][op] = room[k];
-		if (op == x->g->t->n_ops)
-			break;
-		if (x->level[op] > x->limit)
-			over += (double)x->g->t->ops[op].dur_ns;
-		for (int k = 0; k < SL_G10_WAYS * 2; k++)
-			room[k] += sl_g10_free(x, (enum sl_g10_way)(k / 2), k % 2, op);
+		over += above ? (double)x->g->t->ops[op].dur_ns : 0;
+		x->above = x->above || above;
 	}
+	x->over_ns[x->g->t->n_ops] = over;
+	for (int k = 0; k < 2 * SL_G10_WAYS; k++)
+		sum_room(x, (enum sl_g10_way)(k / 2), k % 2);
 }
 
 /* The first op of [low, high] whose sum reaches `sum`; high: none before it. */

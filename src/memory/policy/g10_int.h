@@ -31,8 +31,11 @@ struct sl_g10 {
 	uint64_t *level; /* [n_ops + 1] bytes on the device */
 	uint64_t *near_level; /* [n_ops + 1] bytes in the near tier */
 	double *over_ns; /* [n_ops + 1] time above the limit before each op */
+	double *capacity[SL_G10_WAYS]
+			[2]; /* [n_ops] bytes that the near and the far link carry */
 	double *used[SL_G10_WAYS][2]; /* [n_ops] bytes of the near and the far channel */
 	double *free_sum[SL_G10_WAYS][2]; /* [n_ops + 1] their room before each op */
+	bool above; /* some op is above the limit, as last summed up */
 	struct sl_g10_period *periods; /* a heap, the best first */
 	uint32_t n;
 };
@@ -53,6 +56,8 @@ bool sl_g10_fits(const struct sl_g10 *x, enum sl_g10_way way, bool far, uint32_t
 /* Fills buckets from op `from` on. */
 void sl_g10_book(
 	struct sl_g10 *x, enum sl_g10_way way, bool far, uint32_t from, double bytes);
+/* Of all links; after near and far are set. */
+void sl_g10_capacities(struct sl_g10 *x);
 /* Sums anew after a choice. */
 void sl_g10_sum(struct sl_g10 *x);
 double sl_g10_benefit(const struct sl_g10 *x, const struct sl_gap *gap);

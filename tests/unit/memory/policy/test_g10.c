@@ -46,6 +46,7 @@ static void open(struct fixture *f, const uint64_t *pages, uint32_t n, bool two)
 	sl_assert_ok(sl_gaps_init(&f->g, &f->t));
 	sl_assert_ok(sl_g10_init(&f->x, &f->g, true));
 	f->x.margin_percent = 50;
+	sl_g10_capacities(&f->x);
 }
 
 static void close(struct fixture *f)
