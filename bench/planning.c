@@ -20,6 +20,8 @@ static const struct row {
 	uint32_t ops;
 	double bar_ms;
 } rows[] = {
+	{"joint:effort=0", 1000, 50},
+	{"joint", 1000, 1000},
 	{"tensile:effort=0", 1000, 50},
 	{"tensile", 1000, 1000},
 	{"belady", 1000, 1000},

@@ -19,7 +19,7 @@ static const char *const choices[] = {"tensile", "tensile:effort=0",
 	"mimose", "belady", "keep", "chen", "chen:greedy=1", "dtr", "dtr:score=1",
 	"optimal", "optimal:effort=0", "autoswap", "autoswap:score=3",
 	"autoswap:score=4,stick=0", "demand", "demand:pipeline=0", "demand:pipeline=1",
-	"g10", "g10:host=0,eager=0,wait=0"};
+	"g10", "g10:host=0,eager=0,wait=0", "joint", "joint:clean=0"};
 #define N_CHOICES (sizeof(choices) / sizeof(choices[0]))
 
 static void round_trip(const struct sl_trace *t, const struct sl_plan *p)

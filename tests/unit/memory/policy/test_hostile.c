@@ -21,7 +21,8 @@ static const char *const choices[] = {"tensile", "tensile:effort=0",
 	"tensile:published=1", "tensile:cross=0", "tensile:redo=0", "vdnn", "capuchin",
 	"mimose", "chen", "chen:greedy=1", "dtr", "dtr:score=1", "autoswap",
 	"autoswap:score=3", "autoswap:score=4,stick=0", "demand", "demand:pipeline=0",
-	"demand:pipeline=1", "belady", "g10", "g10:host=0,eager=0,wait=0"};
+	"demand:pipeline=1", "belady", "g10", "g10:host=0,eager=0,wait=0",
+	"joint:effort=1"};
 
 /* Each policy at budgets from below what works to above the peak; how many plans run ops
  * again. */
