@@ -19,6 +19,7 @@
 
 #define MANY_ITEMS 20000 /* above: only the first order of the family */
 #define IMPROVE_STEPS 8000000
+#define SEARCH_STEPS 250000000
 
 struct key {
 	uint64_t major, minor;
@@ -259,7 +260,8 @@ static sl_status try_all(struct sl_place_work *w, enum sl_place_effort effort)
 	SL_TRY(sl_place_fit_new(w, &fit));
 	SL_TRY_OUT(try_orders(w, fit, n_orders));
 	if (effort >= SL_PLACE_IMPROVE && w->best_height > w->goal)
-		SL_TRY_OUT(sl_place_dive(w, IMPROVE_STEPS));
+		SL_TRY_OUT(sl_place_dive(
+			w, effort == SL_PLACE_SEARCH ? SEARCH_STEPS : IMPROVE_STEPS));
 out:
 	sl_place_fit_free(fit);
 	return st;

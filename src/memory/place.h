@@ -37,7 +37,8 @@ struct sl_place_item {
 enum sl_place_effort {
 	SL_PLACE_ONE, /* largest first; near n log n */
 	SL_PLACE_FAMILY, /* several orders, the lowest height kept */
-	SL_PLACE_IMPROVE /* and bounded searches, some 30 ms of them */
+	SL_PLACE_IMPROVE, /* and bounded searches, some 30 ms of them */
+	SL_PLACE_SEARCH /* a second of them */
 };
 
 struct sl_place_opts {

@@ -13,7 +13,7 @@
  * index that has one is the same whoever ran them. Neither the order of the items nor the
  * direction of time makes a difference.
  */
-#define SL_PLACE_EXACT_ITEMS 2000
+#define SL_PLACE_EXACT_ITEMS 1000
 
 /* An instance made ready; constant, may be shared by threads. */
 struct sl_place_exact;

@@ -7,6 +7,8 @@
 #include "memory/place_csv.h"
 #include "session/place_race.h"
 
+#define MANY 512 /* rows from which exact search alone is too slow to improve much */
+
 struct job {
 	struct sl_place_table table;
 	const struct sl_place_config *config;
@@ -137,6 +139,13 @@ static sl_status search(struct job *j, uint64_t goal)
 	return SL_OK;
 }
 
+static enum sl_place_effort effort_for(const struct job *j, bool impossible)
+{
+	if (impossible)
+		return SL_PLACE_FAMILY;
+	return j->config->fast || j->table.n < MANY ? SL_PLACE_IMPROVE : SL_PLACE_SEARCH;
+}
+
 static sl_status place(struct job *j)
 {
 	struct sl_place_report *r = j->report;
@@ -146,7 +155,7 @@ static sl_status place(struct job *j)
 	bool impossible = capacity > 0 && capacity < bound;
 	struct sl_place_opts opts = {.base = j->config->base_bytes,
 		.capacity = capacity,
-		.effort = impossible ? SL_PLACE_FAMILY : SL_PLACE_IMPROVE};
+		.effort = effort_for(j, impossible)};
 
 	r->bound_bytes = bound;
 	SL_TRY(check_offsets(j, "fixed "));

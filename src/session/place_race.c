@@ -15,6 +15,7 @@
 #define MAX_LANES 8
 #define NODES ((uint64_t)6 << 20) /* with a capacity */
 #define NODES_A_TARGET ((uint64_t)96 << 10) /* without: for each height tried */
+#define FULL_ROWS 256 /* larger tables get fewer nodes, as each takes longer */
 #define NEAR 256 /* heights are tried down to this part of the bound */
 
 struct lane {
@@ -30,7 +31,7 @@ struct race {
 	struct sl_pool *pool;
 	struct lane lanes[MAX_LANES];
 	uint32_t n_lanes, runs;
-	uint64_t target;
+	uint64_t target, nodes;
 	struct sl_atom32 answered; /* the lowest run with an answer */
 	struct sl_atom32 interrupted;
 };
@@ -61,8 +62,11 @@ static void run_lane(void *ctx, int64_t chunk)
 	struct lane *l = &race->lanes[chunk];
 
 	for (uint32_t i = (uint32_t)chunk; i < race->runs; i += race->n_lanes) {
-		l->run = (struct sl_place_run){
-			.target = race->target, .index = i, .stop = must_stop, .ctx = l};
+		l->run = (struct sl_place_run){.target = race->target,
+			.index = i,
+			.most_nodes = race->nodes,
+			.stop = must_stop,
+			.ctx = l};
 		if (must_stop(l))
 			break;
 		sl_place_run(l->worker, &l->run, l->offsets);
@@ -73,6 +77,23 @@ static void run_lane(void *ctx, int64_t chunk)
 	}
 }
 
+static uint64_t effort(const struct sl_race *r, uint64_t nodes)
+{
+	if (r->config->nodes > 0)
+		return r->config->nodes;
+	for (int k = 0; k < 2 && r->n > FULL_ROWS; k++)
+		nodes = nodes * FULL_ROWS / r->n;
+	/* Nothing is found in less than a node a row. */
+	return nodes > 3 * r->n ? nodes : 3 * r->n;
+}
+
+static uint64_t spent_by(const struct race *race, uint32_t index)
+{
+	uint64_t nodes = sl_place_allowance(race->exact, index);
+
+	return nodes < race->nodes ? nodes : race->nodes;
+}
+
 /* Looks for a placement up to the target with so many nodes. */
 static enum sl_place_answer try_target(struct race *race, uint64_t target, uint64_t nodes)
 {
@@ -81,13 +102,14 @@ static enum sl_place_answer try_target(struct race *race, uint64_t target, uint6
 	uint32_t index;
 
 	race->target = target;
+	race->nodes = nodes;
 	race->runs = sl_place_runs(race->exact, nodes);
 	sl_atom32_store(&race->answered, UINT32_MAX);
 	sl_pool_run(race->pool, race->n_lanes, run_lane, race);
 	index = sl_atom32_load(&race->answered);
 	/* As if one lane had gone through all of them. */
 	for (uint32_t i = 0; i < race->runs && i < index; i++)
-		r->nodes += sl_place_allowance(race->exact, i);
+		r->nodes += spent_by(race, i);
 	for (uint32_t k = 0; k < race->n_lanes; k++) {
 		struct lane *l = &race->lanes[k];
 
@@ -113,7 +135,7 @@ static enum sl_place_answer try_target(struct race *race, uint64_t target, uint6
 static void descend(struct race *race)
 {
 	struct sl_race *r = race->r;
-	uint64_t nodes = r->config->nodes > 0 ? r->config->nodes : NODES_A_TARGET;
+	uint64_t nodes = effort(r, NODES_A_TARGET);
 	uint64_t near = r->bound / NEAR + 1, low = r->bound, target = low;
 
 	while (r->height > r->bound && r->height > low && !r->interrupted) {
@@ -159,8 +181,7 @@ sl_status sl_place_race(struct sl_race *r)
 	if (!race.exact)
 		goto out;
 	if (r->config->capacity_bytes > 0)
-		(void)try_target(&race, r->config->capacity_bytes,
-			r->config->nodes > 0 ? r->config->nodes : NODES);
+		(void)try_target(&race, r->config->capacity_bytes, effort(r, NODES));
 	else
 		descend(&race);
 out:
