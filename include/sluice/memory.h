@@ -179,7 +179,8 @@ struct sl_place_config {
 			   for each height tried. */
 	bool (*stop)(void *ctx); /* asked now and then: end with the best so far? */
 	void (*progress)(void *ctx, uint64_t height, uint64_t nodes);
-	void *ctx; /* of both, which may be NULL; called on the caller's thread */
+	void *ctx; /* of both, which may be NULL; called on any thread, by one at a time
+		    */
 };
 
 struct sl_place_report {

@@ -16,6 +16,7 @@
 #define NODES ((uint64_t)6 << 20) /* with a capacity */
 #define NODES_A_TARGET ((uint64_t)96 << 10) /* without: for each height tried */
 #define FULL_ROWS 256 /* larger tables get fewer nodes, as each takes longer */
+#define TELL_FROM 40 /* runs: from here on each takes a while */
 #define NEAR 256 /* heights are tried down to this part of the bound */
 
 struct lane {
@@ -41,7 +42,7 @@ static bool must_stop(void *ctx)
 	struct lane *l = ctx;
 	const struct sl_place_config *c = l->race->r->config;
 
-	/* Only the first lane, which is the caller's thread, asks. */
+	/* One asks for all. */
 	if (l == l->race->lanes && c->stop && c->stop(c->ctx))
 		sl_atom32_store(&l->race->interrupted, 1);
 	return sl_atom32_load(&l->race->interrupted) ||
@@ -54,6 +55,26 @@ static void keep_answer(struct race *race, uint32_t index)
 
 	while (index < before && !sl_atom32_swap(&race->answered, before, index))
 		before = sl_atom32_load(&race->answered);
+}
+
+static uint64_t spent_by(const struct race *race, uint32_t index)
+{
+	uint64_t nodes = sl_place_allowance(race->exact, index);
+
+	return nodes < race->nodes ? nodes : race->nodes;
+}
+
+/* How far the first lane is; the others are about as far. Short runs say nothing. */
+static void tell(const struct race *race, uint32_t index)
+{
+	const struct sl_race *r = race->r;
+	uint64_t nodes = r->nodes;
+
+	if (!r->config->progress || index < TELL_FROM)
+		return;
+	for (uint32_t i = 0; i <= index; i++)
+		nodes += spent_by(race, i);
+	r->config->progress(r->config->ctx, r->height, nodes);
 }
 
 static void run_lane(void *ctx, int64_t chunk)
@@ -70,10 +91,12 @@ static void run_lane(void *ctx, int64_t chunk)
 		if (must_stop(l))
 			break;
 		sl_place_run(l->worker, &l->run, l->offsets);
-		if (l->run.answer == SL_PLACE_STOPPED)
-			continue;
-		keep_answer(race, i);
-		break;
+		if (l->run.answer != SL_PLACE_STOPPED) {
+			keep_answer(race, i);
+			break;
+		}
+		if (l == race->lanes)
+			tell(race, i);
 	}
 }
 
@@ -87,19 +110,12 @@ static uint64_t effort(const struct sl_race *r, uint64_t nodes)
 	return nodes > 3 * r->n ? nodes : 3 * r->n;
 }
 
-static uint64_t spent_by(const struct race *race, uint32_t index)
-{
-	uint64_t nodes = sl_place_allowance(race->exact, index);
-
-	return nodes < race->nodes ? nodes : race->nodes;
-}
-
 /* Looks for a placement up to the target with so many nodes. */
 static enum sl_place_answer try_target(struct race *race, uint64_t target, uint64_t nodes)
 {
 	struct sl_race *r = race->r;
 	enum sl_place_answer answer = SL_PLACE_STOPPED;
-	uint32_t index;
+	uint32_t index, done;
 
 	race->target = target;
 	race->nodes = nodes;
@@ -107,8 +123,11 @@ static enum sl_place_answer try_target(struct race *race, uint64_t target, uint6
 	sl_atom32_store(&race->answered, UINT32_MAX);
 	sl_pool_run(race->pool, race->n_lanes, run_lane, race);
 	index = sl_atom32_load(&race->answered);
-	/* As if one lane had gone through all of them. */
-	for (uint32_t i = 0; i < race->runs && i < index; i++)
+	/* As if one lane had gone through all of them, unless that was broken off. */
+	done = index < race->runs ? index : race->runs;
+	if (sl_atom32_load(&race->interrupted))
+		done = race->lanes[0].run.index;
+	for (uint32_t i = 0; i < done; i++)
 		r->nodes += spent_by(race, i);
 	for (uint32_t k = 0; k < race->n_lanes; k++) {
 		struct lane *l = &race->lanes[k];
