@@ -70,7 +70,9 @@ static const struct cli_option memory_rows[] = {
 	ROW("host", "SIZE", SIZE0, config.host_bytes, "host tier (default: 0)"),
 	ROW("disk", "DIR[:SIZE]", TEXT, disk,
 		"disk tier; `none` forbids it (default: $SLUICE_DISK, else /var/tmp)"),
-	ROW("policy", "NAME", TEXT, config.policy, "see `sluice list policies`"),
+	ROW("policy", "NAME", TEXT, config.policy,
+		"see `sluice list policies` (default: auto: joint, without a budget "
+		"keep)"),
 	ROW("costs", "NAME|FILE", TEXT, config.costs,
 		"cost book, see `sluice list costs` (default: $SLUICE_COSTS, else cpu)"),
 	ROW("replan", "on|off|drift=X", TEXT, replan,
