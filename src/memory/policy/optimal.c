@@ -103,11 +103,12 @@ struct finder {
 };
 
 /* Takes p if it is sound and no slower than what there is. */
-static sl_status offer(struct finder *f, struct sl_plan *p)
+static sl_status offer(struct finder *f, struct sl_plan *p, bool *sound)
 {
 	struct sl_plan_price price = {0};
 	sl_status st = sl_plan_check(f->o.t, p, f->budget, NULL);
 
+	*sound = st != SL_E_NO;
 	if (st == SL_E_NO)
 		return SL_OK; /* runs that a write in between has made void */
 	SL_TRY(st);
@@ -149,12 +150,22 @@ static sl_status by_program(const struct finder *f, uint64_t bytes, struct sl_or
 	return sl_optimal_ilp(&f->o, bytes, &limits, out);
 }
 
+/* What to try after runs of this load, which a solver took to be within `bytes`: it
+ * counts a little less than there is where values change in place. */
+static uint64_t next_bytes(uint64_t bytes, uint64_t load)
+{
+	if (load <= bytes)
+		return load - 1;
+	return bytes > load - bytes ? bytes - (load - bytes) : 0;
+}
+
 /* Runs within `*bytes` and their plan; *bytes is then what to try next, 0: nothing. */
 static sl_status attempt(struct finder *f, solve_fn solve, uint64_t *bytes)
 {
 	struct sl_order runs = {0};
 	struct sl_plan p = SL_PLAN_INIT;
 	uint64_t load = 0;
+	bool sound = false;
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(solve(f, *bytes, &runs));
@@ -163,11 +174,11 @@ static sl_status attempt(struct finder *f, solve_fn solve, uint64_t *bytes)
 		goto out;
 	}
 	SL_TRY_OUT(sl_order_lower(&f->o, &runs, f->budget, "optimal", &p, &load));
-	*bytes = load <= *bytes ? load - 1 : 0;
-	if (p.value_offset) {
+	*bytes = next_bytes(*bytes, load);
+	if (p.value_offset)
+		SL_TRY_OUT(offer(f, &p, &sound));
+	if (sound)
 		*bytes = 0;
-		SL_TRY_OUT(offer(f, &p));
-	}
 out:
 	sl_plan_finish(&p);
 	sl_order_finish(&runs);
@@ -188,6 +199,7 @@ static sl_status offer_belady(struct finder *f)
 {
 	struct sl_reach tiers[SL_REACH_MAX];
 	struct sl_plan p = SL_PLAN_INIT;
+	bool sound;
 	sl_status st = SL_OK;
 
 	if (!f->found || sl_reach_find(f->o.t, tiers) == 0)
@@ -195,7 +207,7 @@ static sl_status offer_belady(struct finder *f)
 	SL_TRY_OUT(sl_mem_policy_belady.plan(f->o.t, f->budget, &p));
 	(void)snprintf(p.policy, sizeof(p.policy), "optimal");
 	SL_TRY_OUT(sl_plan_seal(&p, f->o.t));
-	SL_TRY_OUT(offer(f, &p));
+	SL_TRY_OUT(offer(f, &p, &sound));
 out:
 	sl_plan_finish(&p);
 	return st == SL_E_INFEASIBLE ? SL_OK : st;

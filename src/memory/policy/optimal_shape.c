@@ -292,11 +292,54 @@ static sl_status begin(struct sl_chain *c, const struct sl_optimal *o)
 	return SL_OK;
 }
 
+/* Before which op the most values live that do not persist; the first such op. */
+static uint32_t most_alive(struct sl_chain *c)
+{
+	const struct sl_trace *t = c->o->t;
+	uint32_t best = 0, alive = 0, most = 0;
+
+	memset(c->gap_load, 0, ((size_t)t->n_ops + 2) * sizeof(*c->gap_load));
+	for (uint32_t op = 0; op < t->n_ops; op++)
+		for_uses(c, op, note_last);
+	for (uint32_t v = 0; v < t->n_values; v++) {
+		if (c->o->birth[v] == SL_NO_ID)
+			continue;
+		c->gap_load[c->o->birth[v] + 1]++;
+		c->gap_load[c->last[v] + 1]--;
+	}
+	for (uint32_t op = 0; op < t->n_ops; op++) {
+		alive += (uint32_t)c->gap_load[op];
+		if (alive > most) {
+			most = alive;
+			best = op;
+		}
+	}
+	return best;
+}
+
+static bool is_turn(const struct sl_optimal *o, uint32_t op)
+{
+	return op > 0 && op < o->t->n_ops;
+}
+
 sl_status sl_chain_find(const struct sl_optimal *o, struct sl_chain *out)
 {
+	uint32_t turns[2], n = 0;
+
 	SL_TRY(begin(out, o));
-	out->turn = first_gradient(o->t);
-	return out->turn > 0 && out->turn < o->t->n_ops ? shape(out) : SL_OK;
+	turns[0] = first_gradient(o->t);
+	turns[1] = most_alive(out);
+	for (int i = 0; i < 2; i++) {
+		out->turn = turns[i];
+		if (is_turn(o, turns[i]))
+			SL_TRY(shape(out));
+		if (i == 0)
+			n = out->n;
+	}
+	if (n < out->n || !is_turn(o, turns[0]))
+		return SL_OK;
+	out->turn = turns[0];
+	return shape(out);
 }
 
 void sl_chain_finish(struct sl_chain *c)
