@@ -198,7 +198,7 @@ out:
 	return st;
 }
 
-/* By the cost book: the best plan takes no longer to make than a step does. */
+/* By the cost book: a good plan takes no longer to make than a step does. */
 static bool has_long_ops(const struct sl_trace *t)
 {
 	uint64_t ns = 0;
@@ -208,13 +208,19 @@ static bool has_long_ops(const struct sl_trace *t)
 	return ns / SL_MACHINE_PLAN_OP_NS >= t->n_ops;
 }
 
-/* Training need not wait for the best plan of many ops: the second one, made beside the
- * first steps with their measured times, has all effort. */
-bool sl_machine_plans_quickly(
+/* Training need not wait for the best plan of many ops: better ones are made beside the
+ * first steps, with their measured times. */
+bool sl_machine_plans_gradually(
 	const struct sl_session_config *config, const struct sl_instance *x)
 {
 	return x->training && x->trace.n_ops >= SL_MACHINE_MANY_OPS &&
-	       sl_machine_plans_again(config) && !has_long_ops(&x->trace);
+	       sl_machine_plans_again(config);
+}
+
+bool sl_machine_plans_quickly(
+	const struct sl_session_config *config, const struct sl_instance *x)
+{
+	return sl_machine_plans_gradually(config, x) && !has_long_ops(&x->trace);
 }
 
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)
@@ -225,6 +231,8 @@ static sl_status make_plan(const struct sl_session_config *config, struct sl_ins
 	SL_TRY(sl_policy_parse(sl_machine_policy(config), &policy));
 	if (sl_machine_plans_quickly(config, x))
 		policy = sl_policy_quick(&policy);
+	else if (sl_machine_plans_gradually(config, x))
+		policy = sl_policy_at_effort(&policy, 1);
 	SL_TRY(sl_policy_apply(&policy, &x->trace, budget, &x->plan));
 	return sl_program_select_lines(x->program, &x->plan);
 }

@@ -52,12 +52,22 @@ static struct sl_plan *free_slot(struct sl_replan *r)
 	return &r->slots[r->plan == &r->slots[0]];
 }
 
+/* No second plan was made yet. */
+static bool is_first(const struct sl_replan *r)
+{
+	return r->stats.plans + r->stats.failed == 0;
+}
+
 /* Prices of both plans by the corrected times decide. */
 static sl_status plan_again(struct sl_replan *r, struct sl_plan *next)
 {
 	struct sl_plan_price now, then;
 
-	SL_TRY(sl_policy_apply(&r->opts.policy, &r->timed, r->opts.budget, next));
+	struct sl_policy_choice policy = r->opts.policy;
+
+	if (is_first(r) && r->opts.gradual)
+		policy = sl_policy_at_effort(&policy, 1);
+	SL_TRY(sl_policy_apply(&policy, &r->timed, r->opts.budget, next));
 	SL_TRY(sl_plan_price(&r->timed, r->plan, &now));
 	SL_TRY(sl_plan_price(&r->timed, next, &then));
 	r->cheaper = then.iter_ns < now.iter_ns &&
@@ -203,7 +213,8 @@ static bool wants_plan(const struct sl_replan *r)
 
 	if (!r->fresh || sl_clock_now() < r->rest_until)
 		return false;
-	if (r->stats.plans + r->stats.failed == 0 || part_changed(r))
+	if (is_first(r) || part_changed(r) ||
+		(r->opts.gradual && r->stats.plans + r->stats.failed == 1))
 		return true;
 	for (uint32_t i = 0; i < r->timed.n_ops; i++)
 		stored += r->timed.ops[i].dur_ns;

@@ -18,7 +18,8 @@
  *
  * 1. The training thread never waits for the planning one, but when it destroys this.
  * 2. The first step warms up and is not judged; the first measured one always gives the
- * second plan; from then on a drift does.
+ * second plan, and if plans are gradual the next one that time is left for a third; from
+ * then on a drift does.
  * 3. A new plan is offered only if it is cheaper than the one in force by the corrected
  * times: taking it over moves bytes.
  * 4. Planning takes a bounded part of the time, whatever drifts.
@@ -30,6 +31,7 @@ struct sl_replan_opts {
 	const struct sl_trace *trace; /* borrowed, as are the others */
 	const struct sl_plan *plan; /* in force at first */
 	struct sl_policy_choice policy;
+	bool gradual; /* the second plan has one step of effort, a third one all of it */
 	uint64_t budget; /* of each plan */
 	uint64_t most_p_bytes; /* that it may leave at the boundary; 0: all */
 	double limit; /* of drift; 0: SL_DRIFT_DEFAULT */

@@ -20,6 +20,7 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 	struct sl_replan_opts opts = {
 		.trace = &x->trace,
 		.plan = &x->plan,
+		.gradual = sl_machine_plans_gradually(config, x),
 		.budget = m->arena_bytes,
 		.most_p_bytes = m->most_p_bytes,
 		.limit = config->replan_drift,

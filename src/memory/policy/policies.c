@@ -45,16 +45,23 @@ struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy)
 	return c;
 }
 
-struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c)
+struct sl_policy_choice sl_policy_at_effort(
+	const struct sl_policy_choice *c, int64_t above)
 {
 	const struct sl_policy_option *rows = c->policy->options;
-	struct sl_policy_choice quick = *c;
+	struct sl_policy_choice less = *c;
 
 	for (size_t i = 0; rows && rows[i].name; i++) {
-		if (strcmp(rows[i].name, "effort") == 0)
-			quick.options[i] = rows[i].min;
+		if (strcmp(rows[i].name, "effort") == 0 &&
+			rows[i].min + above < less.options[i])
+			less.options[i] = rows[i].min + above;
 	}
-	return quick;
+	return less;
+}
+
+struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c)
+{
+	return sl_policy_at_effort(c, 0);
 }
 
 static sl_status fail_option(const struct sl_mem_policy *p, const char *text, size_t len)

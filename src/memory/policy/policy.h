@@ -51,7 +51,10 @@ SL_NODISCARD sl_status sl_policy_parse(const char *text, struct sl_policy_choice
 /* All options as usual. */
 struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy);
 
-/* As usual, but with the least effort where there is an option of that name. */
+/* At most so much above the least effort, where there is an option of that name. */
+struct sl_policy_choice sl_policy_at_effort(
+	const struct sl_policy_choice *c, int64_t above);
+/* With the least effort. */
 struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c);
 
 /* Without a name, or "auto": where a budget is given, and where not. */

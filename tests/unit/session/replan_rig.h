@@ -60,7 +60,7 @@ static inline void wait_for_leave(void *ctx)
 	sem_post(&g->done);
 }
 
-static inline void rig_open(struct rig *g)
+static inline void rig_open_with(struct rig *g, bool gradual)
 {
 	const uint32_t v0 = 0;
 	struct sl_trace_op op = {
@@ -90,12 +90,18 @@ static inline void rig_open(struct rig *g)
 			.trace = &g->t,
 			.plan = &g->first,
 			.policy = {.policy = &policy},
+			.gradual = gradual,
 			.budget = 16 * BLOCK,
 			.share = 1,
 			.hook = wait_for_leave,
 			.hook_ctx = g,
 		},
 		&g->r));
+}
+
+static inline void rig_open(struct rig *g)
+{
+	rig_open_with(g, false);
 }
 
 static inline void rig_close(struct rig *g)

@@ -77,6 +77,25 @@ static void only_a_drift_gives_a_third(void **state)
 	rig_close(&g);
 }
 
+static void a_gradual_one_makes_a_third_without_a_drift(void **state)
+{
+	struct rig g;
+
+	(void)state;
+	rig_open_with(&g, true);
+	assert_null(step(&g, 250));
+	assert_null(step(&g, 250));
+	assert_null(finish_plan(&g, 250));
+	assert_null(step(&g, 250));
+	assert_null(finish_plan(&g, 250));
+	assert_int_equal(stats_of(&g).plans, 2);
+	for (int i = 0; i < 100; i++)
+		assert_null(step(&g, 250));
+	assert_int_equal(stats_of(&g).plans, 2);
+	assert_int_equal(sem_trywait(&g.done), -1);
+	rig_close(&g);
+}
+
 static void steps_go_on_while_a_plan_is_made(void **state)
 {
 	struct rig g;
@@ -135,6 +154,7 @@ int main(void)
 		SL_TEST(the_first_measured_step_gives_the_second_plan),
 		SL_TEST(a_plan_of_others_is_offered_unless_it_is_dear),
 		SL_TEST(only_a_drift_gives_a_third),
+		SL_TEST(a_gradual_one_makes_a_third_without_a_drift),
 		SL_TEST(steps_go_on_while_a_plan_is_made),
 		SL_TEST(a_link_that_is_slower_than_stored_counts_at_the_next_plan),
 		SL_TEST(a_plan_that_cannot_be_made_changes_nothing),
