@@ -92,7 +92,7 @@ works "is a plan" check $work/alone.trace $work/alone.plan
 # Budgets.
 refuses 3 "op .*needs" "a budget below the least names the binding op" train lenet5 --batch 64 --budget 64KiB
 refuses 3 "budget" "plan prints its table and exits 3" plan lenet5 --batch 64 --budget 64KiB
-grep -q "tensile.*does not fit: needs" "$work/out" && ok "the table is there" || not_ok "the table is there"
+grep -q "joint.*does not fit: needs" "$work/out" && ok "the table is there" || not_ok "the table is there"
 
 # Folders of the disk tier.
 run plan lenet5 --batch 64 --budget 1GiB --json

@@ -15,9 +15,13 @@
 
 #define PAGE ((uint64_t)4096)
 
-/* Eighteen ops, which no search looks at: op 0 bears a value that the last op reads, too;
- * in the middle there is little room. */
+/* Eighteen ops, which no search looks at, and no chain: two skips cross. Op 0 bears a
+ * value that the last op reads, too; in the middle there is little room. */
 #define OPS 18u
+#define SKIP_FROM 3
+#define SKIP_TO 7
+#define CROSS_FROM 5
+#define CROSS_TO 8
 
 static struct gen wide(void)
 {
@@ -27,9 +31,11 @@ static struct gen wide(void)
 		(void)gen_value(&g, SL_CLASS_ACT, i == 0 ? 4 * PAGE : PAGE);
 	for (uint32_t i = 0; i < OPS; i++)
 		gen_op(&g, "op", i == OPS / 2 ? 4 * PAGE : 0,
-			i == 0	      ? GEN_NONE
-			: i + 1 < OPS ? GEN_L(i - 1, GEN_E)
-				      : GEN_L(0, i - 1, GEN_E),
+			i == 0		? GEN_NONE
+			: i == OPS - 1	? GEN_L(0, i - 1, GEN_E)
+			: i == SKIP_TO	? GEN_L(SKIP_FROM, i - 1, GEN_E)
+			: i == CROSS_TO ? GEN_L(CROSS_FROM, i - 1, GEN_E)
+					: GEN_L(i - 1, GEN_E),
 			GEN_L(i, GEN_E), GEN_NONE);
 	sl_assert_ok(gen_end(&g));
 	for (uint32_t i = 0; i < OPS; i++)
