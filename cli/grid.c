@@ -69,14 +69,14 @@ static void print_row(const struct grid *g, size_t budget)
 	char size[SL_SIZE_TEXT];
 
 	printf("%11s %4.0f %%", sl_size_print(any->budget_bytes, size),
-		100 * (double)any->budget_bytes / (double)any->unbudgeted_peak_bytes);
+		100 * sl_times(any->budget_bytes, any->unbudgeted_peak_bytes));
 	for (size_t p = 0; p < g->n_policies; p++) {
 		const struct sl_plan_report *r = cell(g, p, budget);
 		char text[32] = "-";
 
 		if (r->feasible)
 			snprintf(text, sizeof(text), "%.3f%s",
-				(double)r->iter_ns / (double)r->base_iter_ns,
+				sl_times(r->iter_ns, r->base_iter_ns),
 				r->iter_ns == best ? "*" : " ");
 		printf(" %10s", text);
 	}

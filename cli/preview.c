@@ -119,7 +119,7 @@ static void ms_cell(char text[CELL], uint64_t ns)
 /* "+12.3 %", or "2.5x" from the double on. */
 static void slowdown_text(char text[CELL], const struct sl_plan_report *r)
 {
-	double x = ratio(r->iter_ns, r->base_iter_ns);
+	double x = sl_times(r->iter_ns, r->base_iter_ns);
 
 	if (x >= 2)
 		snprintf(text, CELL, "%.2fx", x);
@@ -146,7 +146,7 @@ static void budget_cell(CELL_ARGS)
 static void share_cell(CELL_ARGS)
 {
 	(void)p;
-	if (r->budget_bytes > 0)
+	if (r->budget_bytes > 0 && r->unbudgeted_peak_bytes > 0)
 		snprintf(text, CELL, "%.0f %%",
 			100 * ratio(r->budget_bytes, r->unbudgeted_peak_bytes));
 }
@@ -160,7 +160,7 @@ static void peak_cell(CELL_ARGS)
 static void gaps_cell(CELL_ARGS)
 {
 	(void)p;
-	if (r->feasible)
+	if (r->feasible && r->held_peak_bytes > 0)
 		snprintf(text, CELL, "%.1f %%",
 			100 * (1 - ratio(r->held_peak_bytes, r->peak_bytes)));
 }

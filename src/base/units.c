@@ -49,6 +49,13 @@ bool sl_add_size(size_t a, size_t b, size_t *out)
 	return true;
 }
 
+double sl_times(uint64_t a, uint64_t b)
+{
+	if (b == 0)
+		return a > 0 ? HUGE_VAL : 1;
+	return (double)a / (double)b;
+}
+
 bool sl_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
 	uint64_t v;

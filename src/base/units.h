@@ -29,6 +29,10 @@ static inline uint64_t sl_add_ns(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* How many times b, of things that may be nothing: 1 where both are, infinite where only
+ * b is. */
+double sl_times(uint64_t a, uint64_t b);
+
 /*
  * "1048576", "512KiB", "6 GiB", "1.5GB" (KiB MiB GiB TiB binary, KB MB GB TB decimal).
  * Anything else is SL_E_USAGE with a message that shows what is accepted; `what` names

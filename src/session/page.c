@@ -58,9 +58,9 @@ static sl_status summary(const struct sl_plan_report *r, struct sl_buf *out)
 		"run again in %.3f ms.",
 		sl_size_print(r->peak_bytes, a),
 		sl_size_print(r->unbudgeted_peak_bytes, b), ms(r->iter_ns),
-		ms(r->base_iter_ns),
-		100 * ((double)r->iter_ns / (double)r->base_iter_ns - 1), ms(r->stall_ns),
-		(unsigned long long)r->recompute_ops, ms(r->recompute_ns)));
+		ms(r->base_iter_ns), 100 * (sl_times(r->iter_ns, r->base_iter_ns) - 1),
+		ms(r->stall_ns), (unsigned long long)r->recompute_ops,
+		ms(r->recompute_ns)));
 	SL_TRY(sl_buf_printf(out, " %s leave the device and %s come back.",
 		sl_size_print(r->swap_out_bytes, c), sl_size_print(r->swap_in_bytes, d)));
 	if (r->bound_bytes > 0)
@@ -85,7 +85,7 @@ static sl_status policy_row(const struct sl_plan_report *r, struct sl_buf *out)
 		"</td><td>%s</td><td>%.3f</td><td>%+.1f %%</td><td>%.3f</td><td>%.3f</td>"
 		"<td>%s out, %s in</td></tr>\n",
 		sl_size_print(r->peak_bytes, peak), ms(r->iter_ns),
-		100 * ((double)r->iter_ns / (double)r->base_iter_ns - 1), ms(r->stall_ns),
+		100 * (sl_times(r->iter_ns, r->base_iter_ns) - 1), ms(r->stall_ns),
 		ms(r->recompute_ns), sl_size_print(r->swap_out_bytes, away),
 		sl_size_print(r->swap_in_bytes, in));
 }

@@ -296,7 +296,7 @@ static void fill_report(const struct replayer *r, uint32_t i, struct sl_replay_r
 		.swap_ins = x->swap_ins / n,
 		.passive_swap_ins = x->passive_swap_ins / n,
 		.msr = saving(x->peak_bytes, s->planner->unbudgeted_peak),
-		.eor = ratio(x->steady_iter_ns, r->bare[i].steady_iter_ns) - 1,
+		.eor = sl_times(x->steady_iter_ns, r->bare[i].steady_iter_ns) - 1,
 	};
 	o->cbr = cost_benefit(o->msr, o->eor);
 	snprintf(o->name, sizeof(o->name), "%s", name_of(s));
@@ -310,7 +310,7 @@ static void fill_sum(const struct replayer *r, const struct sl_replay_total *t,
 		.bare_end_ns = bare_end_ns,
 		.budget_bytes = r->config->joint_budget_bytes,
 		.held_peak_bytes = t->held_peak_bytes,
-		.eor = ratio(t->end_ns, bare_end_ns) - 1};
+		.eor = sl_times(t->end_ns, bare_end_ns) - 1};
 	for (uint32_t i = 0; i < r->n; i++) {
 		o->peak_bytes += r->results[i].peak_bytes;
 		o->unbudgeted_peak_bytes += r->sources[i].planner->unbudgeted_peak;

@@ -52,6 +52,18 @@ refuses 4 "y.log:1: this is no trace" "a log called a trace" convert "$work/y.lo
 sed -i '3s/MEMORY"/MEMRY"/' "$work/y.log"
 refuses 4 "y.log:3: MEMORY is to follow" "a log with a wrong line" plan "$work/y.log" --budget 6MiB
 
+# What takes no time is no slower than itself.
+echo '{"INSTRUCTION": "ANNOTATE", "ANNOTATION": "START"}' >"$work/none.log"
+printf '%s\n' "trace 1" "job 0 name=still iterations=0" >"$work/still.trace"
+for still in none.log still.trace; do
+	works "$still is planned" plan "$work/$still" --policy all --html "$work/none.html"
+	grep -q -e '-100' -e nan "$work/out" "$work/none.html" && not_ok "without garbage" || ok "without garbage"
+	works "at all budgets" plan "$work/$still" --pareto --policy all
+	grep -q nan "$work/out" && not_ok "without garbage" || ok "without garbage"
+	works "and replayed" replay "$work/$still" --json
+	[ "$(field eor)" = 0 ] && ok "with no time lost" || not_ok "with no time lost: $(field eor)"
+done
+
 cp "$work/x.kernels.csv" "$work/alone.kernels.csv"
 refuses 4 "alone.tensors.csv: cannot open" "kernels without their tensors" plan "$work/alone.kernels.csv" --budget 6MiB
 cp "$work/x.kernels.csv" "$work/other.csv"

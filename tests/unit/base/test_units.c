@@ -138,6 +138,15 @@ static void real_numbers_are_finite_and_plain(void **state)
 	assert_true(v >= 0 && v <= 0);
 }
 
+static void shares_of_nothing_are_numbers(void **state)
+{
+	(void)state;
+	assert_true(sl_times(3, 2) >= 1.5 && sl_times(3, 2) <= 1.5);
+	assert_true(sl_times(0, 2) <= 0);
+	assert_true(sl_times(0, 0) >= 1 && sl_times(0, 0) <= 1);
+	assert_true(sl_times(1, 0) > 1e300);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -148,6 +157,7 @@ int main(void)
 		SL_TEST(arithmetic_that_overflows_says_so),
 		SL_TEST(whole_numbers_are_range_checked),
 		SL_TEST(real_numbers_are_finite_and_plain),
+		SL_TEST(shares_of_nothing_are_numbers),
 	};
 	return sl_test_run(tests, SL_COUNT(tests));
 }
