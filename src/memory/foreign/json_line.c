@@ -113,6 +113,11 @@ static sl_status read_list(struct sl_json_line *l, struct sl_json_field *f)
 	return take(l, ']') ? SL_OK : fail_shape(l, "a list does not end");
 }
 
+static bool same(const struct sl_json_word *a, const struct sl_json_word *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
 static sl_status read_field(struct sl_json_line *l)
 {
 	struct sl_json_field *f = &l->fields[l->n_fields];
@@ -126,6 +131,11 @@ static sl_status read_field(struct sl_json_line *l)
 	SL_TRY(read_text(l, &f->key));
 	if (!take(l, ':'))
 		return fail_shape(l, "a member has no value");
+	for (uint32_t i = 0; i < l->n_fields; i++)
+		if (same(&f->key, &l->fields[i].key))
+			return sl_json_line_fail(l, SL_E_FORMAT,
+				"the member '%.*s' is given twice",
+				f->key.len < 40 ? (int)f->key.len : 40, f->key.text);
 	l->n_fields++;
 	return take(l, '[') ? read_list(l, f) : add_word(l, f);
 }

@@ -105,6 +105,8 @@ static const struct {
 	{"{\"INSTRUCTION\": [1 2]}\n", "l:1: a list does not end"},
 	{"{\"INSTRUCTION\": \"A\tB\"}\n", "l:1: a control character"},
 	{"{\"NAME\": \"x\"}\n", "l:1: INSTRUCTION is missing"},
+	{"{\"NAME\": \"x\", \"TIME\": 1, \"NAME\": \"y\"}\n",
+		"l:1: the member 'NAME' is given twice"},
 	{"\n{\"INSTRUCTION\": \"JUMP\"}\n", "l:2: 'JUMP' is no instruction"},
 	{"{\"INSTRUCTION\": [\"CALL\"]}\n", "l:1: INSTRUCTION is a list"},
 	{MEMORY("a", "1"), "l:1: 'MEMORY' is no instruction that stands by itself"},
