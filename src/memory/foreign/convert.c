@@ -17,9 +17,30 @@ static sl_status find(const char *option, const char *name, enum sl_foreign_kind
 		option, name);
 }
 
-static sl_status write_file(const char *path, const struct sl_buf *text)
+static sl_status stage(const char *path, const struct sl_buf *text, struct sl_fs_new *f)
 {
-	return sl_fs_write(path, sl_buf_text(text), text->len);
+	SL_TRY(sl_fs_new_begin(path, f));
+	return sl_fs_pwrite(f->fd, path, sl_buf_text(text), text->len, 0);
+}
+
+/* No file takes its place before all are written: half of a new pair beside half of an
+ * old one would be read as a trace. */
+static sl_status write_files(const char *path, const struct sl_buf *text,
+	const char *beside, const struct sl_buf *second)
+{
+	struct sl_fs_new a = {.fd = -1}, b = {.fd = -1};
+	sl_status st;
+
+	SL_TRY_OUT(stage(path, text, &a));
+	if (beside != NULL) {
+		SL_TRY_OUT(stage(beside, second, &b));
+		SL_TRY_OUT(sl_fs_new_commit(&b));
+	}
+	st = sl_fs_new_commit(&a);
+out:
+	sl_fs_new_cancel(&a);
+	sl_fs_new_cancel(&b);
+	return st;
 }
 
 static sl_status write_all(const struct sl_convert_config *config,
@@ -38,10 +59,8 @@ static sl_status write_all(const struct sl_convert_config *config,
 	if (out == NULL)
 		SL_TRY_OUT(sl_foreign_second(to, config->out, &beside));
 	SL_TRY_OUT(sl_foreign_print(to, t, text, &second));
-	if (beside != NULL)
-		SL_TRY_OUT(write_file(beside, &second));
 	if (out == NULL)
-		SL_TRY_OUT(write_file(config->out, text));
+		st = write_files(config->out, text, beside, &second);
 out:
 	sl_free(beside);
 	sl_buf_finish(&first);

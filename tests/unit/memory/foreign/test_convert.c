@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -92,6 +93,26 @@ static void options_name_kinds_and_a_pair_needs_a_file(void **state)
 	sl_buf_finish(&text);
 }
 
+static void a_pair_is_written_whole_or_not_at_all(void **state)
+{
+	struct sl_convert_report r;
+	struct sl_buf text = SL_BUF_INIT;
+	char in[512], kernels[512], tensors[512];
+
+	(void)state;
+	sl_assert_ok(sl_fs_write(path_of("in.trace", in), trace, strlen(trace)));
+	sl_assert_ok(sl_fs_write(path_of("old.tensors.csv", tensors), "old", 3));
+	assert_int_equal(mkdir(path_of("old.kernels.csv", kernels), 0700), 0);
+	sl_assert_fails(
+		sl_convert_file(
+			&(struct sl_convert_config){.in = in, .out = kernels}, NULL, &r),
+		SL_E_WRITE, "old.kernels.csv: exists and is not a regular file");
+	sl_assert_ok(sl_fs_read(tensors, 100, &text));
+	assert_string_equal(sl_buf_text(&text), "old");
+	assert_int_equal(rmdir(kernels), 0);
+	sl_buf_finish(&text);
+}
+
 /* There and back by way of the pair. */
 static sl_status by_way_of_a_pair(void *ctx)
 {
@@ -122,6 +143,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(every_kind_is_written_by_its_name_and_told_by_its_content),
 		SL_TEST(options_name_kinds_and_a_pair_needs_a_file),
+		SL_TEST(a_pair_is_written_whole_or_not_at_all),
 		SL_TEST(memory_and_system_calls_may_fail_anywhere),
 	};
 
