@@ -204,6 +204,7 @@ wait "$daemon" 2>/dev/null
 daemon=
 wait $a
 code=$?
+cp "$work/gpt.err" "$work/err"
 [ "$code" = 5 ] && grep -q "daemon-timeout" "$work/gpt.err" && ok "a daemon that stays away is a loss" ||
 	not_ok "a daemon that stays away is a loss (exit $code)"
 }
