@@ -122,5 +122,6 @@ int main(void)
 		SL_TEST(each_copy_in_and_run_again_has_its_box),
 		SL_TEST(a_page_is_whole_and_an_impossible_budget_is_said),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+
+	return sl_test_run(tests, SL_COUNT(tests));
 }
