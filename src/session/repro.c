@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "session/repro_int.h"
+#include "session/repro_tell.h"
 
 #define MODELS 5u
 #define BATCHES 5u
@@ -81,13 +82,8 @@ static sl_status advance(struct repro *r, const struct paper *p, const char *wha
 {
 	char text[96];
 
-	if (r->opts->stop != NULL && *r->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
 	snprintf(text, sizeof(text), "%s, %s", p->model, what);
-	if (r->opts->progress != NULL)
-		r->opts->progress(r->opts->ctx, text, (double)r->done / r->total);
-	r->done++;
-	return SL_OK;
+	return sl_repro_advance(r->opts, text, &r->done, r->total);
 }
 
 static struct sl_repro_row *add_row(

@@ -11,6 +11,7 @@
 #include "memory/policy/autoswap.h"
 #include "memory/policy/policy.h"
 #include "session/planner_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define ENOUGH_BYTES ((uint64_t)1 << 44)
@@ -58,30 +59,12 @@ struct found {
 	uint32_t cells;
 };
 
-static sl_status tell(struct found *f, enum shape shape, const char *subject,
-	const char *figure, const double values[3])
-{
-	struct sl_repro_figure x = {.shape = &shapes[shape],
-		.paper = values[0],
-		.ours = values[1],
-		.beside = values[2]};
-
-	snprintf(x.subject, sizeof(x.subject), "%s", subject);
-	snprintf(x.figure, sizeof(x.figure), "%s", figure);
-	return f->opts->figure(f->opts->ctx, &x);
-}
-
 static sl_status advance(struct found *f, const char *model, const char *what)
 {
 	char text[64];
 
-	if (f->opts->stop != NULL && *f->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
 	snprintf(text, sizeof(text), "%s, %s", model, what);
-	if (f->opts->progress != NULL)
-		f->opts->progress(f->opts->ctx, text, (double)f->done / f->total);
-	f->done++;
-	return SL_OK;
+	return sl_repro_advance(f->opts, text, &f->done, f->total);
 }
 
 static sl_status open_model(struct found *f, size_t m)
@@ -152,10 +135,10 @@ static sl_status tell_pool(
 	f->most_below = fmax(f->most_below, below);
 	f->at_load += best == load;
 	f->below_online += best <= online;
-	SL_TRY(tell(f, POOL, model, "height / load",
+	SL_TRY(sl_repro_tell(f->opts, &shapes[POOL], model, "height / load",
 		(const double[]){NONE, ratio, (double)online / (double)load}));
-	return tell(f, POOL, model, "less than the pool at run time",
-		(const double[]){NONE, below, NONE});
+	return sl_repro_tell(f->opts, &shapes[POOL], model,
+		"less than the pool at run time", (const double[]){NONE, below, NONE});
 }
 
 static sl_status pool(struct found *f, const char *model)
@@ -277,7 +260,7 @@ static sl_status without_overhead(struct found *f, size_t m)
 		double *saved = &f->saved[m][s];
 
 		SL_TRY(most_saved(f, (enum sl_as_score)s, saved));
-		SL_TRY(tell(f, FREE, models[m].name, scores[s],
+		SL_TRY(sl_repro_tell(f->opts, &shapes[FREE], models[m].name, scores[s],
 			(const double[]){NONE, *saved, beside}));
 	}
 	return SL_OK;
@@ -295,7 +278,7 @@ static sl_status under_limit(struct found *f, size_t m, uint32_t percent)
 		SL_TRY(own(f, (enum sl_as_score)s, true, budget, &eor[s]));
 		all = all && isfinite(eor[s]);
 		snprintf(figure, sizeof(figure), "%s at %u %%", scores[s], percent);
-		SL_TRY(tell(f, LIMIT, models[m].name, figure,
+		SL_TRY(sl_repro_tell(f->opts, &shapes[LIMIT], models[m].name, figure,
 			(const double[]){NONE, eor[s], beside}));
 	}
 	f->cells += all;

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/units.h"
 #include "session/planner_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define NONE ((double)NAN)
@@ -56,16 +57,6 @@ struct repro {
 	double slow_copied, slow_again, fast_again;
 	bool never_slower;
 };
-
-static sl_status advance(struct repro *r, const char *what)
-{
-	if (r->opts->stop != NULL && *r->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
-	if (r->opts->progress != NULL)
-		r->opts->progress(r->opts->ctx, what, (double)r->done / r->total);
-	r->done++;
-	return SL_OK;
-}
 
 static sl_status open_model(
 	const struct model *m, int64_t batch, uint64_t rate, struct sl_planner **out)
@@ -148,7 +139,7 @@ static sl_status saved_of(struct repro *r, size_t model)
 		snprintf(f.subject, sizeof(f.subject), "%s, batch %lld", m->name,
 			(long long)m->batch);
 		snprintf(f.figure, sizeof(f.figure), "%s", arms[arm].name);
-		SL_TRY_OUT(advance(r, f.subject));
+		SL_TRY_OUT(sl_repro_advance(r->opts, f.subject, &r->done, r->total));
 		SL_TRY_OUT(search_saved(r, p, (enum arm)arm, &best));
 		r->saved[model][arm] = f.ours = best.msr;
 		f.beside = best.time;
@@ -209,7 +200,7 @@ static sl_status batches_of(struct repro *r, size_t model)
 		snprintf(f.subject, sizeof(f.subject), "%s, %lld in %llu GiB", m->name,
 			(long long)keep, (unsigned long long)m->device_gib);
 		snprintf(f.figure, sizeof(f.figure), "%s", arms[arm].name);
-		SL_TRY(advance(r, f.subject));
+		SL_TRY(sl_repro_advance(r->opts, f.subject, &r->done, r->total));
 		SL_TRY(search_batch(m, arm, keep, MOST_BATCH + 1, &most));
 		r->times[model][arm] = f.ours = (double)most / (double)keep;
 		f.beside = (double)most;
@@ -228,7 +219,7 @@ static sl_status at_rate(struct repro *r, size_t i, struct found found[ARMS])
 
 	SL_TRY(open_model(
 		&models[0], models[0].batch, (uint64_t)(rates_gb[i] * 1e9), &p));
-	SL_TRY_OUT(advance(r, "link"));
+	SL_TRY_OUT(sl_repro_advance(r->opts, "link", &r->done, r->total));
 	for (int arm = 0; arm < ARMS; arm++)
 		SL_TRY_OUT(plan_by(
 			p, (enum arm)arm, p->unbudgeted_peak / 10 * 6, &found[arm]));

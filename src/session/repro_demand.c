@@ -9,6 +9,7 @@
 #include "memory/policy/demand_net.h"
 #include "memory/policy/policy.h"
 #include "session/session_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define NONE ((double)NAN)
@@ -160,12 +161,7 @@ static sl_status one_model(struct found *f, size_t m)
 	struct sl_demand_net d = {0};
 	sl_status st;
 
-	if (f->opts->stop != NULL && *f->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
-	if (f->opts->progress != NULL)
-		f->opts->progress(
-			f->opts->ctx, models[m].name, (double)f->done / f->total);
-	f->done++;
+	SL_TRY(sl_repro_advance(f->opts, models[m].name, &f->done, f->total));
 	SL_TRY_OUT(open_trace(models[m].name, &t));
 	SL_TRY_OUT(sl_demand_open(&t, &d));
 	SL_TRY_OUT(measure(&d, &f->cells[m]));
@@ -175,37 +171,26 @@ out:
 	return st;
 }
 
-static sl_status tell(const struct found *f, enum shape shape, const char *subject,
-	const char *figure, const double values[3])
-{
-	struct sl_repro_figure x = {.shape = &shapes[shape],
-		.paper = values[0],
-		.ours = values[1],
-		.beside = values[2]};
-
-	snprintf(x.subject, sizeof(x.subject), "%s", subject);
-	snprintf(x.figure, sizeof(x.figure), "%s", figure);
-	return f->opts->figure(f->opts->ctx, &x);
-}
-
 static sl_status tell_model(const struct found *f, size_t m, enum shape shape)
 {
 	const struct cell *c = &f->cells[m];
 
 	for (int mode = 0; mode < MODES && shape != RING; mode++)
-		SL_TRY(tell(f, shape, models[m].name, modes[mode],
+		SL_TRY(sl_repro_tell(f->opts, &shapes[shape], models[m].name, modes[mode],
 			shape == DELAY ? (const double[]){NONE, c->extra[mode],
 						 c->preload_ns / 1e6}
 				       : (const double[]){NONE, c->saved[mode],
 						 c->weights / 1e6}));
 	if (shape != RING)
 		return SL_OK;
-	SL_TRY(tell(f, RING, models[m].name, "extra delay, ms",
+	SL_TRY(sl_repro_tell(f->opts, &shapes[RING], models[m].name, "extra delay, ms",
 		(const double[]){NONE, c->knee_extra_ns / 1e6, c->knee_bytes / 1e6}));
-	SL_TRY(tell(f, RING, models[m].name, "weight memory saved",
+	SL_TRY(sl_repro_tell(f->opts, &shapes[RING], models[m].name,
+		"weight memory saved",
 		(const double[]){
 			NONE, 1 - c->knee_bytes / c->weights, c->knee_bytes / 1e6}));
-	return tell(f, RING, models[m].name, "saved, delay within 1 ms",
+	return sl_repro_tell(f->opts, &shapes[RING], models[m].name,
+		"saved, delay within 1 ms",
 		(const double[]){
 			NONE, 1 - c->near_bytes / c->weights, c->near_bytes / 1e6});
 }
@@ -252,12 +237,13 @@ static sl_status tell_tables(const struct found *f, const struct mean *x)
 		for (size_t m = 0; m < MODELS; m++)
 			if (is_in(f, m))
 				SL_TRY(tell_model(f, m, (enum shape)shape));
-	SL_TRY(tell(f, RING, "in the mean", "least ring: extra delay",
-		(const double[]){.148, x->extra, NONE}));
-	SL_TRY(tell(f, RING, "in the mean", "least ring: weight memory saved",
+	SL_TRY(sl_repro_tell(f->opts, &shapes[RING], "in the mean",
+		"least ring: extra delay", (const double[]){.148, x->extra, NONE}));
+	SL_TRY(sl_repro_tell(f->opts, &shapes[RING], "in the mean",
+		"least ring: weight memory saved",
 		(const double[]){.965, x->saved, NONE}));
-	return tell(f, RING, "in the mean", "saved, delay within 1 ms",
-		(const double[]){.884, x->near_saved, NONE});
+	return sl_repro_tell(f->opts, &shapes[RING], "in the mean",
+		"saved, delay within 1 ms", (const double[]){.884, x->near_saved, NONE});
 }
 
 static void claim_least(const struct mean *x, struct sl_repro_claim *c)

@@ -12,6 +12,7 @@
 #include "memory/foreign/foreign.h"
 #include "memory/policy/policy.h"
 #include "session/planner_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -59,29 +60,6 @@ struct run {
 	double in_gb[N_TRACES], least_gb[N_TRACES];
 	char ratios[256];
 };
-
-static sl_status tell(const struct run *r, size_t shape, const char *subject,
-	const char *figure, const double values[3])
-{
-	struct sl_repro_figure f = {.shape = &shapes[shape],
-		.paper = values[0],
-		.ours = values[1],
-		.beside = values[2]};
-
-	snprintf(f.subject, sizeof(f.subject), "%s", subject);
-	snprintf(f.figure, sizeof(f.figure), "%s", figure);
-	return r->opts->figure(r->opts->ctx, &f);
-}
-
-static sl_status next(struct run *r, const char *what)
-{
-	if (r->opts->stop != NULL && *r->opts->stop)
-		return SL_FAIL(SL_E_INTERRUPTED, "ended before the last figure");
-	if (r->opts->progress != NULL)
-		r->opts->progress(r->opts->ctx, what, (double)r->done / r->total);
-	r->done++;
-	return SL_OK;
-}
 
 /* Time of a plan in parts of the ops' time, priced on `truth`; and its bytes in. */
 static sl_status measure(const struct sl_trace *t, const struct sl_trace *truth,
@@ -168,7 +146,8 @@ static sl_status tell_times(const struct run *r, size_t shape, const char *name,
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (isfinite(rows[i].paper) || isfinite(rows[i].ours))
-			SL_TRY(tell(r, shape, name, rows[i].figure,
+			SL_TRY(sl_repro_tell(r->opts, &shapes[shape], name,
+				rows[i].figure,
 				(double[3]){rows[i].paper, rows[i].ours, o->best[0]}));
 	return SL_OK;
 }
@@ -182,7 +161,7 @@ static sl_status one_trace(struct run *r, const struct published *p, const char 
 	size_t n = strlen(r->ratios);
 	sl_status st;
 
-	SL_TRY(next(r, p->name));
+	SL_TRY(sl_repro_advance(r->opts, p->name, &r->done, r->total));
 	if (snprintf(path, sizeof(path), "%s/%s.kernels.csv", folder, p->file) >=
 		(int)sizeof(path))
 		return SL_FAIL(SL_E_USAGE, "--traces has over 4000 characters");
@@ -221,7 +200,7 @@ static sl_status one_model(struct run *r, const char *model, int64_t batch)
 	uint64_t budget;
 	sl_status st;
 
-	SL_TRY(next(r, model));
+	SL_TRY(sl_repro_advance(r->opts, model, &r->done, r->total));
 	snprintf(name, sizeof(name), "%.30s, batch %d", model, (int)batch);
 	SL_TRY_OUT(sl_planner_open(&config, &device, &p));
 	budget = p->unbudgeted_peak / 10 * 6 / 4096 * 4096;
@@ -278,7 +257,7 @@ sl_status sl_repro_g10(const struct sl_repro_opts *opts)
 	for (uint32_t i = 0; i < n_traces; i++)
 		SL_TRY(one_trace(&r, &published[i], opts->traces));
 	for (uint32_t i = 0; i < n_traces; i++)
-		SL_TRY(tell(&r, 1, published[i].name, "G10",
+		SL_TRY(sl_repro_tell(r.opts, &shapes[1], published[i].name, "G10",
 			(double[3]){published[i].in_gb, r.in_gb[i], r.least_gb[i]}));
 	for (uint32_t i = 0; i < n_models; i++)
 		SL_TRY(one_model(&r, models[i].model, models[i].batch));

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "session/repro_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define MOST SL_REPRO_MAX_COPIES
@@ -83,14 +84,10 @@ static sl_status cell(struct joint *j, size_t first, uint32_t percent)
 	struct sl_repro_figure f = {.shape = &shape, .paper = NONE};
 	size_t len = 0;
 
-	if (j->opts->stop != NULL && *j->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
 	for (uint32_t i = 0; i < j->n; i++)
 		len += (size_t)snprintf(f.subject + len, sizeof(f.subject) - len, "%s%s",
 			i > 0 ? " " : "", models[(first + i) % MODELS]);
-	if (j->opts->progress != NULL)
-		j->opts->progress(j->opts->ctx, f.subject, (double)j->done / j->total);
-	j->done++;
+	SL_TRY(sl_repro_advance(j->opts, f.subject, &j->done, j->total));
 	snprintf(f.figure, sizeof(f.figure), "extra time at %u %% of the peaks", percent);
 	SL_TRY(extra_alone(j, percent, &f.beside));
 	SL_TRY(extra(j, sl_align_up(j->peaks / 100 * percent, 4096), &f.ours));

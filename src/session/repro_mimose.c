@@ -11,6 +11,7 @@
 #include "memory/policy/mimose.h"
 #include "memory/sizes.h"
 #include "session/planner_int.h"
+#include "session/repro_tell.h"
 #include "sluice/repro.h"
 
 #define NONE ((double)NAN)
@@ -69,16 +70,6 @@ struct repro {
 	uint64_t steps, failed;
 	uint32_t done, total;
 };
-
-static sl_status advance(struct repro *r, const char *what)
-{
-	if (r->opts->stop != NULL && *r->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
-	if (r->opts->progress != NULL)
-		r->opts->progress(r->opts->ctx, what, (double)r->done / r->total);
-	r->done++;
-	return SL_OK;
-}
 
 /* The step's trace at a length, all samples padded to it. */
 static sl_status make_trace(void *ctx, int64_t size, struct sl_trace *out)
@@ -271,7 +262,7 @@ static sl_status run_arm(struct repro *r, enum arm arm, struct found *out)
 	struct sl_sizes *s = NULL;
 	sl_status st;
 
-	SL_TRY(advance(r, arms[arm].name));
+	SL_TRY(sl_repro_advance(r->opts, arms[arm].name, &r->done, r->total));
 	SL_TRY(sl_policy_parse(arms[arm].policy, &r->policy));
 	SL_TRY(sl_sizes_create(&opts, &s));
 	st = run_lengths(r, s, out);
@@ -293,7 +284,7 @@ static sl_status one_model(struct repro *r, size_t i)
 
 	r->model = &models[i];
 	SL_TRY(sl_planner_open(&config, &device, &r->planner));
-	SL_TRY_OUT(advance(r, models[i].name));
+	SL_TRY_OUT(sl_repro_advance(r->opts, models[i].name, &r->done, r->total));
 	SL_TRY_OUT(plan_static(r));
 	r->fit_error[i] = estimate(r);
 	for (int arm = 0; arm < ARMS; arm++)

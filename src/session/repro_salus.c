@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "session/planner_int.h"
+#include "session/repro_tell.h"
 #include "share/policy/policy.h"
 
 #define MAX_WAIT_NS ((sl_ns)21600 * 1000000000)
@@ -75,24 +76,12 @@ out:
 sl_status sl_salus_tell(struct sl_salus *r, enum sl_salus_shape shape,
 	const char *subject, const char *figure, const double values[3])
 {
-	struct sl_repro_figure f = {.shape = &shapes[shape],
-		.paper = values[0],
-		.ours = values[1],
-		.beside = values[2]};
-
-	snprintf(f.subject, sizeof(f.subject), "%s", subject);
-	snprintf(f.figure, sizeof(f.figure), "%s", figure);
-	return r->opts->figure(r->opts->ctx, &f);
+	return sl_repro_tell(r->opts, &shapes[shape], subject, figure, values);
 }
 
 sl_status sl_salus_advance(struct sl_salus *r, const char *what)
 {
-	if (r->opts->stop != NULL && *r->opts->stop != 0)
-		return SL_FAIL(SL_E_INTERRUPTED, "stopped");
-	if (r->opts->progress != NULL)
-		r->opts->progress(r->opts->ctx, what, (double)r->done / r->total);
-	r->done++;
-	return SL_OK;
+	return sl_repro_advance(r->opts, what, &r->done, r->total);
 }
 
 static sl_status run_with(struct sl_jobsim_table *t, const char *policy,
