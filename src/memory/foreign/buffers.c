@@ -133,13 +133,7 @@ sl_status sl_buffers_parse(const struct sl_foreign_text *text, struct sl_trace *
 	SL_TRY_OUT(sl_place_table_parse(&r.table));
 	SL_TRY_OUT(add_values(&r));
 	SL_TRY_OUT(add_spans(&r));
-	st = sl_trace_check(&r.t);
-	if (st != SL_OK) {
-		st = sl_fail_prefix(st, "%s", text->source);
-		goto out;
-	}
-	*out = r.t;
-	r.t = SL_TRACE_INIT;
+	SL_TRY_OUT(sl_foreign_take(&r.t, text->source, out));
 out:
 	sl_place_table_finish(&r.table);
 	sl_free(r.values);

@@ -231,13 +231,7 @@ sl_status sl_dtr_parse(const struct sl_foreign_text *text, struct sl_trace *out)
 		SL_TRY_OUT(read_line(&r));
 	}
 	SL_TRY_OUT(sl_dtr_output(&r));
-	st = sl_trace_check(&r.t);
-	if (st != SL_OK) {
-		st = sl_fail_prefix(st, "%s", text->source);
-		goto out;
-	}
-	*out = r.t;
-	r.t = SL_TRACE_INIT;
+	SL_TRY_OUT(sl_foreign_take(&r.t, text->source, out));
 out:
 	sl_json_line_finish(&r.l);
 	sl_map_finish(&r.names);

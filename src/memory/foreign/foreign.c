@@ -184,3 +184,14 @@ sl_status sl_foreign_print(enum sl_foreign_kind kind, const struct sl_trace *t,
 {
 	return kind_rows[kind].print(t, out, second);
 }
+
+sl_status sl_foreign_take(struct sl_trace *made, const char *source, struct sl_trace *out)
+{
+	sl_status st = sl_trace_check(made);
+
+	if (st != SL_OK)
+		return sl_fail_prefix(st, "%s", source);
+	*out = *made;
+	*made = SL_TRACE_INIT;
+	return SL_OK;
+}

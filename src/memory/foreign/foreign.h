@@ -35,6 +35,10 @@ SL_NODISCARD sl_status sl_foreign_read(
 SL_NODISCARD sl_status sl_foreign_read_as(
 	enum sl_foreign_kind kind, const char *path, struct sl_trace *out);
 
+/* For readers: checks what they made and moves it to *out; a failure names the source. */
+SL_NODISCARD sl_status sl_foreign_take(
+	struct sl_trace *made, const char *source, struct sl_trace *out);
+
 /* A text in memory and what messages call it. */
 struct sl_foreign_text {
 	const char *source, *data;

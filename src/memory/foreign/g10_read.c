@@ -272,13 +272,7 @@ sl_status sl_g10_parse(const struct sl_foreign_text *tensors,
 	SL_TRY_OUT(add_tiers(&r.t));
 	SL_TRY_OUT(read_tensors(&r, tensors));
 	SL_TRY_OUT(read_kernels(&r, kernels));
-	st = sl_trace_check(&r.t);
-	if (st != SL_OK) {
-		st = sl_fail_prefix(st, "%s", kernels->source);
-		goto out;
-	}
-	*out = r.t;
-	r.t = SL_TRACE_INIT;
+	SL_TRY_OUT(sl_foreign_take(&r.t, kernels->source, out));
 out:
 	sl_map_finish(&r.ids);
 	sl_free(r.marks);

@@ -29,9 +29,5 @@ void sl_roles_finish(struct sl_roles *r);
 /* Of op o; ops are asked for in their order. */
 SL_NODISCARD sl_status sl_roles_op(
 	struct sl_roles *r, const struct sl_trace *t, uint32_t o);
-static inline uint32_t sl_roles_count(const struct sl_roles *r, enum sl_role role)
-{
-	return r->n[role + 1] - r->n[role];
-}
 
 #endif

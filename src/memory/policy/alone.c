@@ -2,9 +2,8 @@
 /* What policies share that only recompute. */
 #include "memory/policy/alone.h"
 
-#include <stdio.h>
-
 #include "memory/place.h"
+#include "memory/policy/baseline.h"
 #include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
 #include "memory/policy/reach.h"
@@ -44,8 +43,8 @@ sl_status sl_alone_least(
 	return SL_OK;
 }
 
-static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget,
-	const char *name, sl_alone_fn fn, const void *ctx)
+sl_status sl_alone_fail(const struct sl_trace *t, uint64_t budget, const char *name,
+	sl_alone_fn fn, const void *ctx)
 {
 	char human[SL_SIZE_TEXT];
 	uint64_t bytes = 0;
@@ -62,21 +61,15 @@ static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget,
 sl_status sl_alone_plan(const struct sl_trace *t, uint64_t budget, const char *name,
 	sl_alone_fn fn, const void *ctx, struct sl_plan *out)
 {
-	struct sl_plan kept = SL_PLAN_INIT;
 	uint64_t peak = 0;
 
-	SL_TRY(sl_keep_plan(t, budget, name, &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
+	SL_TRY(sl_keep_within(t, budget, name, out, &peak));
+	if (peak <= budget)
 		return SL_OK;
-	}
-	sl_plan_finish(&kept);
 	SL_TRY(fn(t, budget, ctx, out));
 	if (out->value_offset)
 		return SL_OK;
 	if (!has_tier(t))
-		return fail_without_tier(t, budget, name, fn, ctx);
-	SL_TRY(sl_mem_policy_belady.plan(t, budget, out));
-	(void)snprintf(out->policy, sizeof(out->policy), "%s", name);
-	return SL_OK;
+		return sl_alone_fail(t, budget, name, fn, ctx);
+	return sl_baseline_net(t, budget, name, out);
 }

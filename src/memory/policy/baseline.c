@@ -27,24 +27,24 @@ out:
 	return st;
 }
 
-sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget, const char *name,
-	sl_baseline_fn fn, const void *ctx, struct sl_plan *out)
+sl_status sl_baseline_net(
+	const struct sl_trace *t, uint64_t budget, const char *name, struct sl_plan *out)
 {
-	struct sl_plan kept = SL_PLAN_INIT;
-	uint64_t peak = 0;
-
-	SL_TRY(sl_keep_plan(t, budget, name, &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
-		return SL_OK;
-	}
-	sl_plan_finish(&kept);
-	SL_TRY(own_plan(t, budget, name, fn, ctx, out));
-	if (out->value_offset)
-		return SL_OK;
 	SL_TRY(sl_mem_policy_belady.plan(t, budget, out));
 	(void)snprintf(out->policy, sizeof(out->policy), "%s", name);
 	return SL_OK;
+}
+
+sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget, const char *name,
+	sl_baseline_fn fn, const void *ctx, struct sl_plan *out)
+{
+	uint64_t peak = 0;
+
+	SL_TRY(sl_keep_within(t, budget, name, out, &peak));
+	if (peak <= budget)
+		return SL_OK;
+	SL_TRY(own_plan(t, budget, name, fn, ctx, out));
+	return out->value_offset ? SL_OK : sl_baseline_net(t, budget, name, out);
 }
 
 sl_status sl_baseline_least(const struct sl_trace *t, uint64_t *out_bytes)

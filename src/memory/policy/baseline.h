@@ -15,6 +15,9 @@ typedef sl_status (*sl_baseline_fn)(struct sl_gaps *g, uint64_t budget, const ch
 
 SL_NODISCARD sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget,
 	const char *name, sl_baseline_fn fn, const void *ctx, struct sl_plan *out);
+/* belady's plan under that name. */
+SL_NODISCARD sl_status sl_baseline_net(
+	const struct sl_trace *t, uint64_t budget, const char *name, struct sl_plan *out);
 SL_NODISCARD sl_status sl_baseline_least(const struct sl_trace *t, uint64_t *out_bytes);
 
 /* Resolves what runs again and lowers. *out is empty, and *out_height above the budget,

@@ -307,16 +307,12 @@ static sl_status fail_without_tier(uint64_t budget, uint64_t peak)
 
 static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
 {
-	struct sl_plan kept = SL_PLAN_INIT;
 	struct sl_least_budget least = {0};
 	uint64_t peak = 0;
 
-	SL_TRY(sl_keep_plan(t, budget, "belady", &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
+	SL_TRY(sl_keep_within(t, budget, "belady", out, &peak));
+	if (peak <= budget)
 		return SL_OK;
-	}
-	sl_plan_finish(&kept);
 	if (!can_swap(t))
 		return fail_without_tier(budget, peak);
 	SL_TRY(sl_trace_least_budget(t, &least));

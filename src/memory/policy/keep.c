@@ -126,6 +126,18 @@ out:
 	return st;
 }
 
+sl_status sl_keep_within(const struct sl_trace *t, uint64_t budget, const char *policy,
+	struct sl_plan *out, uint64_t *out_peak)
+{
+	struct sl_plan p = SL_PLAN_INIT;
+
+	SL_TRY(sl_keep_plan(t, budget, policy, &p, out_peak));
+	if (*out_peak <= budget)
+		sl_plan_move(out, &p);
+	sl_plan_finish(&p);
+	return SL_OK;
+}
+
 static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
 {
 	struct sl_plan p = SL_PLAN_INIT;

@@ -239,21 +239,13 @@ out:
 
 static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
 {
-	struct sl_plan kept = SL_PLAN_INIT;
 	uint64_t peak = 0;
 
-	SL_TRY(sl_keep_plan(t, budget, "mimose", &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
+	SL_TRY(sl_keep_within(t, budget, "mimose", out, &peak));
+	if (peak <= budget)
 		return SL_OK;
-	}
-	sl_plan_finish(&kept);
 	SL_TRY(own_plan(t, budget, peak - budget, out));
-	if (out->value_offset)
-		return SL_OK;
-	SL_TRY(sl_mem_policy_belady.plan(t, budget, out));
-	(void)snprintf(out->policy, sizeof(out->policy), "mimose");
-	return SL_OK;
+	return out->value_offset ? SL_OK : sl_baseline_net(t, budget, "mimose", out);
 }
 
 /* With all picked; *fits: within so many bytes. */

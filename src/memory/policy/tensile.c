@@ -33,6 +33,7 @@
 #include "base/units.h"
 #include "memory/place.h"
 #include "memory/policy/ahead.h"
+#include "memory/policy/alone.h"
 #include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
 #include "memory/policy/tensile_int.h"
@@ -178,52 +179,18 @@ out:
 	return st;
 }
 
-/* With a tier B*, proved by belady. Without one: the least that is found between the
- * bound and the peak of keep. */
-static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
+static sl_status find_quickly(
+	const struct sl_trace *t, uint64_t budget, const void *ctx, struct sl_plan *out)
 {
 	static const struct sl_tensile_how quick = {.cross = true, .redo = true};
-	struct sl_reach tiers[SL_REACH_MAX];
-	struct sl_least_budget bound = {0};
-	uint64_t lo, hi = 0;
 
-	SL_TRY(sl_trace_least_budget(t, &bound));
-	*out_bytes = bound.bytes;
-	if (sl_reach_find(t, tiers) > 0)
-		return SL_OK;
-	SL_TRY(sl_mem_policy_keep.least(t, &hi));
-	lo = bound.bytes / SL_PAGE_BYTES;
-	hi /= SL_PAGE_BYTES;
-	while (lo < hi && hi - lo > hi / 512) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		struct sl_plan p = SL_PLAN_INIT;
-		sl_status st = sl_tensile_find(t, mid * SL_PAGE_BYTES, &quick, &p);
-
-		if (p.value_offset)
-			hi = mid;
-		else
-			lo = mid + 1;
-		sl_plan_finish(&p);
-		SL_TRY(st);
-	}
-	*out_bytes = hi * SL_PAGE_BYTES;
-	return SL_OK;
+	(void)ctx;
+	return sl_tensile_find(t, budget, &quick, out);
 }
 
-static sl_status fail_without_tier(const struct sl_trace *t, uint64_t budget)
+static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
 {
-	char human[SL_SIZE_TEXT];
-	uint64_t bytes = 0;
-
-	SL_TRY(least(t, &bytes));
-	return SL_FAIL(SL_E_INFEASIBLE,
-		"budget %llu is below %llu bytes (%s), the least that recomputation "
-		"alone "
-		"was found to work in; use --budget %llu or more, or allow a disk or "
-		"host "
-		"tier",
-		(unsigned long long)budget, (unsigned long long)bytes,
-		sl_size_print(bytes, human), (unsigned long long)bytes);
+	return sl_alone_least(t, find_quickly, NULL, out_bytes);
 }
 
 static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
@@ -234,19 +201,17 @@ static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *
 		.redo = option[REDO],
 		.alone = true,
 		.simple = option[SIMPLE]};
-	struct sl_plan kept = SL_PLAN_INIT;
-	uint64_t peak;
+	uint64_t peak = 0;
 
-	SL_TRY(sl_keep_plan(t, budget, "tensile", &kept, &peak));
-	if (peak <= budget) {
-		sl_plan_move(out, &kept);
+	SL_TRY(sl_keep_within(t, budget, "tensile", out, &peak));
+	if (peak <= budget)
 		return SL_OK;
-	}
-	sl_plan_finish(&kept);
 	if (option[PUBLISHED])
 		return plan_published(t, budget, option, out);
 	SL_TRY(sl_tensile_find(t, budget, &how, out));
-	return out->value_offset ? SL_OK : fail_without_tier(t, budget);
+	return out->value_offset
+		       ? SL_OK
+		       : sl_alone_fail(t, budget, "tensile", find_quickly, NULL);
 }
 
 const struct sl_mem_policy sl_mem_policy_tensile = {
