@@ -213,14 +213,14 @@ static bool has_long_ops(const struct sl_trace *t)
 bool sl_machine_plans_gradually(
 	const struct sl_session_config *config, const struct sl_instance *x)
 {
-	return x->training && x->trace.n_ops >= SL_MACHINE_MANY_OPS &&
-	       sl_machine_plans_again(config);
+	return x->training && sl_machine_plans_again(config);
 }
 
 bool sl_machine_plans_quickly(
 	const struct sl_session_config *config, const struct sl_instance *x)
 {
-	return sl_machine_plans_gradually(config, x) && !has_long_ops(&x->trace);
+	return sl_machine_plans_gradually(config, x) &&
+	       x->trace.n_ops >= SL_MACHINE_MANY_OPS && !has_long_ops(&x->trace);
 }
 
 static sl_status make_plan(const struct sl_session_config *config, struct sl_instance *x)

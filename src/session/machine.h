@@ -77,13 +77,12 @@ SL_NODISCARD sl_status sl_machine_stored_budget(const char *path, uint64_t *out)
 /* Trace and plan of an instance under the budget. */
 SL_NODISCARD sl_status sl_machine_plan(struct sl_machine *m,
 	const struct sl_session_config *config, struct sl_instance *x);
-/* Whether plans get more effort one by one: for fewer ops all of it takes some 100 ms at
- * most. */
-#define SL_MACHINE_MANY_OPS 200u
+/* Whether plans get more effort one by one. */
 bool sl_machine_plans_gradually(
 	const struct sl_session_config *config, const struct sl_instance *x);
-/* And whether the first one is a quick one: with ops that last this long in the mean, one
- * of more effort is over in a step. */
+/* And whether the first one is a quick one: one of more effort takes some 100 ms for
+ * fewer ops, and with ops that last this long in the mean it is over in a step. */
+#define SL_MACHINE_MANY_OPS 200u
 #define SL_MACHINE_PLAN_OP_NS 1000000u
 bool sl_machine_plans_quickly(
 	const struct sl_session_config *config, const struct sl_instance *x);
