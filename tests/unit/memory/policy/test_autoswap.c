@@ -7,6 +7,7 @@
 #include "memory/policy/autoswap.h"
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
+#include "unit/memory/policy/plan_by.h"
 
 /*
  * Weights 20; m a1(30), w a1, m a2(40), r a1, w a2, m a3(30), r a2, w a3, m g(10), r a3,
@@ -180,17 +181,6 @@ static void sticking_to_the_limit_ops_wait_for_copies(void **state)
 }
 
 /* A policy's options by text; the plan's price in *ns. */
-static void plan(
-	const struct sl_trace *t, const char *text, uint64_t budget, struct sl_plan *p)
-{
-	struct sl_policy_choice c;
-
-	sl_assert_ok(sl_policy_parse(text, &c));
-	sl_assert_ok(sl_policy_apply(&c, t, budget, p));
-	assert_true(p->peak <= budget);
-	assert_string_equal(p->policy, "autoswap");
-}
-
 static void a_budget_is_met_and_time_is_what_it_costs(void **state)
 {
 	(void)state;
@@ -206,7 +196,8 @@ static void a_budget_is_met_and_time_is_what_it_costs(void **state)
 		char text[32];
 
 		(void)snprintf(text, sizeof(text), "autoswap:score=%d", score);
-		plan(&g.t, text, keep / 4096 * 3 / 4 * 4096, &p);
+		(void)plan_by(&g.t, text, keep / 4096 * 3 / 4 * 4096, &p);
+		assert_string_equal(p.policy, "autoswap");
 		assert_true(p.n_actions > 0);
 		sl_plan_finish(&p);
 	}
@@ -236,7 +227,7 @@ static void without_overhead_nothing_stalls(void **state)
 			.to = g.t.links[i].to,
 			.bytes_per_s = 64000000000};
 	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &keep));
-	plan(&g.t, "autoswap:stick=0", keep / 4096 * 9 / 10 * 4096, &p);
+	(void)plan_by(&g.t, "autoswap:stick=0", keep / 4096 * 9 / 10 * 4096, &p);
 	assert_true(moved(&g.t, &p) > 0);
 	assert_int_equal(p.stall_ns, 0);
 	sl_plan_finish(&p);

@@ -7,34 +7,15 @@
 #include "memory/policy/policy.h"
 #include "memory/policy/tensile_int.h"
 #include "unit/memory/gen.h"
-
-static uint64_t apply(
-	const struct sl_trace *t, const char *text, uint64_t budget, struct sl_plan *p)
-{
-	struct sl_policy_choice choice;
-
-	sl_assert_ok(sl_policy_parse(text, &choice));
-	sl_assert_ok(sl_policy_apply(&choice, t, budget, p));
-	assert_true(p->peak <= budget);
-	return p->price_ns;
-}
+#include "unit/memory/policy/plan_by.h"
 
 static uint64_t time_of(const struct sl_trace *t, const char *text, uint64_t budget)
 {
 	struct sl_plan p = SL_PLAN_INIT;
-	uint64_t ns = apply(t, text, budget, &p);
+	uint64_t ns = plan_by(t, text, budget, &p);
 
 	sl_plan_finish(&p);
 	return ns;
-}
-
-static uint32_t count(const struct sl_plan *p, enum sl_action_kind kind)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < p->n_actions; i++)
-		n += p->actions[i].kind == kind;
-	return n;
 }
 
 /* Every row with a plan there; parts of our own, too. */
@@ -106,9 +87,9 @@ static void what_was_copied_over_the_boundary_leaves_at_once(void **state)
 	sl_assert_ok(sl_tensile_find(&t, 40960, &how, &p));
 	sl_assert_ok(sl_plan_price(&t, &p, &price));
 	assert_int_equal(price.iter_ns, 64000);
-	assert_int_equal(count(&p, SL_ACTION_OUT), 1);
-	assert_int_equal(count(&p, SL_ACTION_DROP_CLEAN), 1);
-	assert_int_equal(count(&p, SL_ACTION_IN), 2);
+	assert_int_equal(count_actions(&p, SL_ACTION_OUT), 1);
+	assert_int_equal(count_actions(&p, SL_ACTION_DROP_CLEAN), 1);
+	assert_int_equal(count_actions(&p, SL_ACTION_IN), 2);
 	sl_plan_finish(&p);
 	sl_trace_finish(&t);
 }
@@ -122,14 +103,14 @@ static void options_forbid_what_they_name(void **state)
 	(void)state;
 	sl_assert_ok(gen_end(&g));
 	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &peak));
-	(void)apply(&g.t, "joint:redo=0", peak / 2, &p);
-	assert_int_equal(count(&p, SL_ACTION_RECOMPUTE), 0);
-	assert_true(count(&p, SL_ACTION_IN) > 0);
+	(void)plan_by(&g.t, "joint:redo=0", peak / 2, &p);
+	assert_int_equal(count_actions(&p, SL_ACTION_RECOMPUTE), 0);
+	assert_true(count_actions(&p, SL_ACTION_IN) > 0);
 	sl_plan_finish(&p);
-	(void)apply(&g.t, "joint:swap=0", peak / 10 * 9, &p);
-	assert_int_equal(count(&p, SL_ACTION_IN), 0);
-	assert_int_equal(count(&p, SL_ACTION_OUT), 0);
-	assert_true(count(&p, SL_ACTION_RECOMPUTE) > 0);
+	(void)plan_by(&g.t, "joint:swap=0", peak / 10 * 9, &p);
+	assert_int_equal(count_actions(&p, SL_ACTION_IN), 0);
+	assert_int_equal(count_actions(&p, SL_ACTION_OUT), 0);
+	assert_true(count_actions(&p, SL_ACTION_RECOMPUTE) > 0);
 	assert_string_equal(p.policy, "joint");
 	sl_plan_finish(&p);
 	sl_trace_finish(&g.t);

@@ -4,6 +4,7 @@
 
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
+#include "unit/memory/policy/plan_by.h"
 
 #define LAYERS 9u
 
@@ -32,15 +33,6 @@ static struct gen chain(uint32_t stamped)
 	return g;
 }
 
-static void plan_at(
-	const struct sl_trace *t, const char *policy, uint64_t budget, struct sl_plan *p)
-{
-	struct sl_policy_choice c;
-
-	sl_assert_ok(sl_policy_parse(policy, &c));
-	sl_assert_ok(sl_policy_apply(&c, t, budget, p));
-}
-
 static uint32_t again(const struct sl_plan *p, uint32_t op, uint32_t before)
 {
 	uint32_t n = 0;
@@ -62,7 +54,7 @@ static void a_chain_of_nine_keeps_two_ends_and_the_last_three(void **state)
 	struct sl_plan p = SL_PLAN_INIT;
 
 	(void)state;
-	plan_at(&g.t, "chen", 7 * 65536, &p);
+	(void)plan_by(&g.t, "chen", 7 * 65536, &p);
 	for (uint32_t l = 0; l < LAYERS; l++)
 		assert_int_equal(again(&p, l, l < 3 ? 17 : 14), l < 6 && l % 3 < 2);
 	sl_plan_finish(&p);
@@ -75,7 +67,7 @@ static void what_is_not_pure_stays(void **state)
 	struct sl_plan p = SL_PLAN_INIT;
 
 	(void)state;
-	plan_at(&g.t, "chen", 7 * 65536 + 32768, &p);
+	(void)plan_by(&g.t, "chen", 7 * 65536 + 32768, &p);
 	assert_int_equal(again(&p, 0, 17), 1); /* with its segment */
 	assert_int_equal(again(&p, 1, 0), 0);
 	assert_int_equal(again(&p, 3, 14), 1);
@@ -90,7 +82,7 @@ static void by_bytes_each_op_runs_again_once_at_most(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	plan_at(&g.t, "chen:greedy=1", 7 * 65536, &p);
+	(void)plan_by(&g.t, "chen:greedy=1", 7 * 65536, &p);
 	for (uint32_t i = 0; i < p.n_actions; i++)
 		n += p.actions[i].kind == SL_ACTION_RECOMPUTE;
 	assert_int_equal(n, 4);

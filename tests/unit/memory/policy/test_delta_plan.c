@@ -4,6 +4,7 @@
 #include "harness/harness.h"
 
 #include "memory/policy/policy.h"
+#include "unit/memory/policy/plan_by.h"
 #include "unit/memory/policy/tp_util.h"
 
 /* Of x1 to x3 the first is the oldest, and its copies hide. */
@@ -30,12 +31,10 @@ static void who_has_the_least_h_leaves(void **state)
 static void price_at(const char *policy, struct gen *g, uint64_t budget, uint64_t rate,
 	struct sl_plan_price *out)
 {
-	struct sl_policy_choice c;
 	struct sl_plan p = SL_PLAN_INIT;
 
 	g->t.links[0].bytes_per_s = g->t.links[1].bytes_per_s = rate;
-	sl_assert_ok(sl_policy_parse(policy, &c));
-	sl_assert_ok(sl_policy_apply(&c, &g->t, budget, &p));
+	(void)plan_by(&g->t, policy, budget, &p);
 	sl_assert_ok(sl_plan_price(&g->t, &p, out));
 	sl_plan_finish(&p);
 }

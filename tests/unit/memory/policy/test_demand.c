@@ -7,6 +7,7 @@
 #include "memory/policy/demand.h"
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
+#include "unit/memory/policy/plan_by.h"
 
 #define MB ((uint64_t)1 << 20)
 #define MS UINT64_C(1000000)
@@ -158,14 +159,10 @@ static struct sl_trace network(void)
 static void want_plan(
 	const struct sl_trace *t, const char *text, uint64_t buffers, uint64_t ms)
 {
-	struct sl_policy_choice c;
 	struct sl_plan p = SL_PLAN_INIT;
 
-	sl_assert_ok(sl_policy_parse(text, &c));
-	sl_assert_ok(sl_policy_apply(&c, t, buffers * MB + BETWEEN, &p));
+	assert_int_equal(plan_by(t, text, buffers * MB + BETWEEN, &p), ms * MS);
 	assert_string_equal(p.policy, "demand");
-	assert_int_equal(p.price_ns, ms * MS);
-	assert_true(p.peak <= buffers * MB + BETWEEN);
 	sl_plan_finish(&p);
 }
 

@@ -5,24 +5,16 @@
 
 #include "memory/policy/policy.h"
 #include "unit/memory/gen.h"
+#include "unit/memory/policy/plan_by.h"
 
 #define PAGE ((uint64_t)4096)
-
-static void plan_at(
-	const struct sl_trace *t, const char *policy, uint64_t budget, struct sl_plan *p)
-{
-	struct sl_policy_choice c;
-
-	sl_assert_ok(sl_policy_parse(policy, &c));
-	sl_assert_ok(sl_policy_apply(&c, t, budget, p));
-}
 
 static uint64_t again_ns(const struct sl_trace *t, const char *policy, uint64_t budget)
 {
 	struct sl_plan p = SL_PLAN_INIT;
 	struct sl_plan_price price;
 
-	plan_at(t, policy, budget, &p);
+	(void)plan_by(t, policy, budget, &p);
 	sl_assert_ok(sl_plan_price(t, &p, &price));
 	sl_plan_finish(&p);
 	return price.recompute_ns;
@@ -89,7 +81,7 @@ static void what_was_changed_in_place_is_changed_again(void **state)
 	gen_op(&g, "c", 4 * PAGE, GEN_NONE, GEN_L(1, GEN_E), GEN_NONE);
 	gen_op(&g, "d", 0, GEN_L(0, 1, GEN_E), GEN_L(2, GEN_E), GEN_NONE);
 	sl_assert_ok(gen_end(&g));
-	plan_at(&g.t, "optimal", 6 * PAGE, &p);
+	(void)plan_by(&g.t, "optimal", 6 * PAGE, &p);
 	assert_int_equal(p.n_actions, 3);
 	assert_int_equal(p.actions[0].kind, SL_ACTION_DROP);
 	assert_int_equal(p.actions[1].again, 0);
@@ -113,7 +105,7 @@ static void a_fast_link_beats_runs_again_unless_it_is_not_asked(void **state)
 	assert_int_equal(again_ns(&g.t, "optimal", 10 * PAGE), 0);
 	assert_int_equal(again_ns(&g.t, "optimal:swap=0", 10 * PAGE), 400);
 	/* Below what recomputing can do it is the net in any case. */
-	plan_at(&g.t, "optimal:swap=0", 6 * PAGE, &p);
+	(void)plan_by(&g.t, "optimal:swap=0", 6 * PAGE, &p);
 	assert_string_equal(p.policy, "optimal");
 	sl_plan_finish(&p);
 	sl_trace_finish(&g.t);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory/policy/policy.h"
+#include "unit/memory/policy/plan_by.h"
 #include "unit/memory/policy/tp_util.h"
 
 /* The worked example with a tier behind a half-duplex link of 20 MB a millisecond. */
@@ -23,26 +24,6 @@ static struct gen example(void)
 	return g;
 }
 
-static uint64_t apply(
-	const struct sl_trace *t, const char *text, uint64_t budget, struct sl_plan *p)
-{
-	struct sl_policy_choice choice;
-
-	sl_assert_ok(sl_policy_parse(text, &choice));
-	sl_assert_ok(sl_policy_apply(&choice, t, budget, p));
-	assert_true(p->peak <= budget);
-	return p->price_ns;
-}
-
-static uint32_t count(const struct sl_plan *p, enum sl_action_kind kind)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < p->n_actions; i++)
-		n += p->actions[i].kind == kind;
-	return n;
-}
-
 static void the_worked_example_reaches_its_peak_without_worthless_swaps(void **state)
 {
 	struct gen g = example();
@@ -52,10 +33,10 @@ static void the_worked_example_reaches_its_peak_without_worthless_swaps(void **s
 	sl_assert_ok(gen_end(&g));
 	/* Budgets are whole pages. */
 	assert_int_equal(
-		apply(&g.t, "tensile:redo=0", sl_align_up(400 * MB, SL_PAGE_BYTES), &p),
+		plan_by(&g.t, "tensile:redo=0", sl_align_up(400 * MB, SL_PAGE_BYTES), &p),
 		80 * MS);
 	assert_true(p.peak <= 400 * MB);
-	assert_in_range(count(&p, SL_ACTION_OUT), 1, 2);
+	assert_in_range(count_actions(&p, SL_ACTION_OUT), 1, 2);
 	sl_plan_finish(&p);
 	sl_trace_finish(&g.t);
 }
@@ -67,7 +48,7 @@ static void less_than_the_published_peak_is_possible_too(void **state)
 
 	(void)state;
 	sl_assert_ok(gen_end(&g));
-	(void)apply(&g.t, "tensile", 310 * MB, &p);
+	(void)plan_by(&g.t, "tensile", 310 * MB, &p);
 	sl_plan_finish(&p);
 	sl_trace_finish(&g.t);
 }
@@ -81,11 +62,11 @@ static void options_forbid_what_they_name(void **state)
 	(void)state;
 	sl_assert_ok(gen_end(&g));
 	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &peak));
-	(void)apply(&g.t, "tensile:redo=0", peak / 2, &p);
-	assert_int_equal(count(&p, SL_ACTION_RECOMPUTE), 0);
-	assert_true(count(&p, SL_ACTION_OUT) > 0);
+	(void)plan_by(&g.t, "tensile:redo=0", peak / 2, &p);
+	assert_int_equal(count_actions(&p, SL_ACTION_RECOMPUTE), 0);
+	assert_true(count_actions(&p, SL_ACTION_OUT) > 0);
 	sl_plan_finish(&p);
-	(void)apply(&g.t, "tensile:published=1", peak / 2, &p);
+	(void)plan_by(&g.t, "tensile:published=1", peak / 2, &p);
 	sl_plan_finish(&p);
 	sl_trace_finish(&g.t);
 }
@@ -106,10 +87,10 @@ static void it_is_never_slower_than_swapping_on_demand(void **state)
 		for (uint64_t i = 0; i < 5; i++) {
 			uint64_t budget = least + (peak - least) * i / 5, ours;
 
-			ours = apply(&g.t, "tensile:simple=0", budget, &p);
+			ours = plan_by(&g.t, "tensile:simple=0", budget, &p);
 			sl_plan_finish(&p);
 			for (size_t k = 0; k < SL_COUNT(others); k++) {
-				assert_true(ours <= apply(&g.t, others[k], budget, &p));
+				assert_true(ours <= plan_by(&g.t, others[k], budget, &p));
 				sl_plan_finish(&p);
 			}
 		}
