@@ -10,6 +10,7 @@
 #include "sluice/memory.h"
 #include "sluice/model.h"
 #include "sluice/ops.h"
+#include "sluice/repro.h"
 
 struct listing {
 	const char *name;
@@ -30,6 +31,20 @@ static const char *error_at(size_t i, const char **help)
 	return sl_status_name((sl_status)i);
 }
 
+/* By the title of its tables. */
+static const char *paper_at(size_t i, const char **help)
+{
+	const struct sl_repro *r = sl_repro_at(i);
+	static char title[96];
+
+	if (r == NULL)
+		return NULL;
+	snprintf(title, sizeof(title), "%.*s", (int)strcspn(r->intro + 2, "\n"),
+		r->intro + 2);
+	*help = title;
+	return r->name;
+}
+
 static const struct listing listings[] = {
 	{"models", sl_model_at, NULL},
 	{"policies", sl_policy_name_at, sl_policy_option_at},
@@ -40,6 +55,7 @@ static const struct listing listings[] = {
 	{"tiers", sl_tier_name_at, NULL},
 	{"costs", sl_costs_name_at, NULL},
 	{"data", sl_data_kind_at, NULL},
+	{"papers", paper_at, NULL},
 	{"messages", sl_message_name_at, NULL},
 	{"errors", error_at, NULL},
 };
@@ -50,8 +66,8 @@ static void print_text(const struct listing *l, const char *name, const char *he
 
 	printf("%-18s %s\n", name, help);
 	for (size_t k = 0; l->option_at != NULL && l->option_at(name, k, &o); k++)
-		printf("  :%s=%lld%*s %lld to %lld; %s\n", o.name, (long long)o.usual,
-			(int)(12 - strlen(o.name)), "", (long long)o.min,
+		printf("  :%s=%-*lld %lld to %lld; %s\n", o.name,
+			(int)(14 - strlen(o.name)), (long long)o.usual, (long long)o.min,
 			(long long)o.max, o.help);
 }
 
@@ -97,7 +113,7 @@ static sl_status run(struct cli_args *args)
 	}
 	return SL_FAIL(SL_E_USAGE,
 		"there is no list of '%s'; there are models policies job-policies ops "
-		"passes devices tiers costs data messages errors",
+		"passes devices tiers costs data papers messages errors",
 		args->operands[0]);
 }
 
@@ -106,7 +122,7 @@ static const struct cli_options *const groups[] = {&cli_output_options, NULL};
 const struct cli_command cli_command_list = {
 	.name = "list",
 	.operands = "models|policies|job-policies|ops|passes|devices|tiers|costs|data|"
-		    "messages|errors",
+		    "papers|messages|errors",
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "lists what there is",

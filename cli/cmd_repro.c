@@ -228,7 +228,8 @@ const struct cli_command cli_command_repro = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "a paper's tables on our models, its figures beside ours",
-	.examples = "  sluice repro tensile --quick\n"
+	.examples = "  sluice list papers\n"
+		    "  sluice repro tensile --quick\n"
 		    "  sluice repro tensile -o tensile.md\n"
 		    "  sluice repro salus\n",
 	.groups = groups,
