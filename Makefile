@@ -17,6 +17,7 @@ endif
 include mk/packages.mk
 include mk/flags.mk
 include mk/programs.mk
+include mk/cuda.mk
 include mk/tests.mk
 include mk/tools.mk
 

@@ -3,7 +3,7 @@
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-ONLY ?= $(patsubst src/%/,%,$(sort $(dir $(wildcard src/*/*.c src/*/*/*.c))))
+ONLY ?= $(patsubst src/%/,%,$(sort src/device/cuda/ $(dir $(wildcard src/*/*.c src/*/*/*.c))))
 
 WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wcast-qual -Wundef -Wvla \
@@ -13,7 +13,8 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(WARN) $(OPT) $(SAN) -Iinclude -Isrc -MMD -MP -
 LDFLAGS = $(SAN) -pthread -Wl,--as-needed
 LDLIBS = -ldl -lm -lz -lspng -lturbojpeg -lcrypto -luring
 
-SRC := $(foreach d,$(ONLY),$(wildcard src/$(d)/*.c))
+# Plug-ins are linked apart (mk/cuda.mk).
+SRC := $(filter-out src/device/cuda/% src/kernel/cuda/%,$(foreach d,$(ONLY),$(wildcard src/$(d)/*.c)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/libsluice.a
 

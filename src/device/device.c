@@ -55,6 +55,8 @@ void sl_device_init(
 		!impl->sync);
 	SL_BUG(!impl->fence_create || !impl->fence_destroy || !impl->fence_record);
 	SL_BUG(!impl->fence_wait || !impl->fence_query);
+	SL_BUG(!impl->copy || !impl->fill || !impl->stream_wait);
+	SL_BUG(!impl->pinned_create || !impl->pinned_destroy);
 	d->impl = impl;
 	d->bytes = bytes;
 }
@@ -73,6 +75,11 @@ const char *sl_device_name(const struct sl_device *d)
 uint64_t sl_device_bytes(const struct sl_device *d)
 {
 	return d->bytes;
+}
+
+bool sl_device_host_sees(const struct sl_device *d)
+{
+	return d->impl->host_sees;
 }
 
 sl_status sl_device_arena_create(
@@ -116,6 +123,27 @@ sl_status sl_device_submit(
 	return d->impl->submit(d, s, fn, ctx);
 }
 
+sl_status sl_device_copy(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes)
+{
+	SL_ASSERT(s && (bytes == 0 || (dst && src)));
+	return bytes > 0 ? d->impl->copy(d, s, dst, src, bytes) : SL_OK;
+}
+
+sl_status sl_device_fill(
+	struct sl_device *d, struct sl_stream *s, void *dst, uint8_t byte, uint64_t bytes)
+{
+	SL_ASSERT(s && (bytes == 0 || dst));
+	return bytes > 0 ? d->impl->fill(d, s, dst, byte, bytes) : SL_OK;
+}
+
+sl_status sl_device_stream_wait(
+	struct sl_device *d, struct sl_stream *s, struct sl_fence *f)
+{
+	SL_ASSERT(s && f);
+	return d->impl->stream_wait(d, s, f);
+}
+
 sl_status sl_device_sync(struct sl_device *d, struct sl_stream *s)
 {
 	SL_ASSERT(s);
@@ -150,4 +178,17 @@ sl_status sl_device_fence_query(struct sl_device *d, struct sl_fence *f, bool *o
 {
 	SL_ASSERT(f && out_passed);
 	return d->impl->fence_query(d, f, out_passed);
+}
+
+sl_status sl_device_pinned_create(struct sl_device *d, uint64_t bytes, void **out)
+{
+	if (bytes == 0)
+		return SL_FAIL(SL_E_INVALID, "pinned memory of 0 bytes");
+	return d->impl->pinned_create(d, bytes, out);
+}
+
+void sl_device_pinned_destroy(struct sl_device *d, void *p)
+{
+	if (p)
+		d->impl->pinned_destroy(d, p);
 }

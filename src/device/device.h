@@ -27,6 +27,9 @@ SL_NODISCARD sl_status sl_device_create(const char *name, struct sl_device **out
 void sl_device_destroy(struct sl_device *d); /* NULL is fine */
 const char *sl_device_name(const struct sl_device *d);
 uint64_t sl_device_bytes(const struct sl_device *d); /* memory it has in all */
+/* Whether the host may touch an arena's bytes; if not, base is an address of the device's
+ * and bytes move by copies only. */
+bool sl_device_host_sees(const struct sl_device *d);
 
 /* Memory of exactly `bytes`, a multiple of 4096, at a 4096-aligned base. */
 struct sl_device_arena {
@@ -47,9 +50,18 @@ SL_NODISCARD sl_status sl_device_stream_create(
 	struct sl_device *d, struct sl_stream **out);
 void sl_device_stream_destroy(
 	struct sl_device *d, struct sl_stream *s); /* waits; NULL: fine */
-/* Runs fn(ctx) after everything submitted before. */
+/* Runs fn(ctx), on the host, after everything submitted before. fn calls no device. */
 SL_NODISCARD sl_status sl_device_submit(
 	struct sl_device *d, struct sl_stream *s, sl_stream_fn fn, void *ctx);
+/*
+ * Copies and fills in the stream's order. Each end lies in an arena of the device or in
+ * memory of sl_device_pinned_create, and stays until the stream is past the copy; dst and
+ * src do not overlap. 0 bytes: nothing is submitted.
+ */
+SL_NODISCARD sl_status sl_device_copy(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes);
+SL_NODISCARD sl_status sl_device_fill(struct sl_device *d, struct sl_stream *s, void *dst,
+	uint8_t byte, uint64_t bytes);
 /*
  * Waits until the stream is empty and gives its first failure since the last sync, with
  * its message; work behind a failure was not run.
@@ -62,10 +74,23 @@ void sl_device_fence_destroy(struct sl_device *d, struct sl_fence *f); /* NULL i
  */
 SL_NODISCARD sl_status sl_device_fence_record(
 	struct sl_device *d, struct sl_fence *f, struct sl_stream *s);
+/* What is submitted to s from now on starts when the fence is passed as of now: records
+ * made later do not count. The host does not wait. */
+SL_NODISCARD sl_status sl_device_stream_wait(
+	struct sl_device *d, struct sl_stream *s, struct sl_fence *f);
 /* Waits without spinning; a fence never recorded is passed. */
 SL_NODISCARD sl_status sl_device_fence_wait(struct sl_device *d, struct sl_fence *f);
 SL_NODISCARD sl_status sl_device_fence_query(
 	struct sl_device *d, struct sl_fence *f, bool *out_passed);
+
+/*
+ * Host memory that copies to and from the device reach at full speed, at a 4096-aligned
+ * address. SL_E_NOMEM if the host has not as much or the device's cap on such memory is
+ * reached; SL_E_INVALID for 0 bytes.
+ */
+SL_NODISCARD sl_status sl_device_pinned_create(
+	struct sl_device *d, uint64_t bytes, void **out);
+void sl_device_pinned_destroy(struct sl_device *d, void *p); /* NULL is fine */
 
 /* The table of devices.def. */
 struct sl_device_kind {

@@ -11,6 +11,7 @@
  */
 struct sl_device_impl {
 	const char *name;
+	bool host_sees;
 	void (*destroy)(struct sl_device *d);
 	sl_status (*arena_create)(
 		struct sl_device *d, uint64_t bytes, struct sl_device_arena *out);
@@ -19,6 +20,12 @@ struct sl_device_impl {
 	void (*stream_destroy)(struct sl_device *d, struct sl_stream *s);
 	sl_status (*submit)(
 		struct sl_device *d, struct sl_stream *s, sl_stream_fn fn, void *ctx);
+	sl_status (*copy)(struct sl_device *d, struct sl_stream *s, void *dst,
+		const void *src, uint64_t bytes);
+	sl_status (*fill)(struct sl_device *d, struct sl_stream *s, void *dst,
+		uint8_t byte, uint64_t bytes);
+	sl_status (*stream_wait)(
+		struct sl_device *d, struct sl_stream *s, struct sl_fence *f);
 	sl_status (*sync)(struct sl_device *d, struct sl_stream *s);
 	sl_status (*fence_create)(struct sl_device *d, struct sl_fence **out);
 	void (*fence_destroy)(struct sl_device *d, struct sl_fence *f);
@@ -27,6 +34,8 @@ struct sl_device_impl {
 	sl_status (*fence_wait)(struct sl_device *d, struct sl_fence *f);
 	sl_status (*fence_query)(
 		struct sl_device *d, struct sl_fence *f, bool *out_passed);
+	sl_status (*pinned_create)(struct sl_device *d, uint64_t bytes, void **out);
+	void (*pinned_destroy)(struct sl_device *d, void *p);
 };
 
 struct sl_device {

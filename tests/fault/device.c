@@ -16,6 +16,7 @@ struct use {
 	struct sl_device_arena arena;
 	struct sl_stream *s;
 	struct sl_fence *f;
+	void *pinned;
 	int done;
 };
 
@@ -26,9 +27,13 @@ static sl_status work(struct sl_device *d, struct use *u)
 	SL_TRY(sl_device_arena_create(d, 8192, &u->arena));
 	SL_TRY(sl_device_stream_create(d, &u->s));
 	SL_TRY(sl_device_fence_create(d, &u->f));
+	SL_TRY(sl_device_pinned_create(d, 4096, &u->pinned));
 	for (int i = 0; i < 3; i++) {
 		SL_TRY(sl_device_submit(d, u->s, count, &u->done));
+		SL_TRY(sl_device_fill(d, u->s, u->arena.base, 7, 4096));
+		SL_TRY(sl_device_copy(d, u->s, u->pinned, u->arena.base, 4096));
 		SL_TRY(sl_device_fence_record(d, u->f, u->s));
+		SL_TRY(sl_device_stream_wait(d, u->s, u->f));
 		SL_TRY(sl_device_fence_wait(d, u->f));
 		SL_TRY(sl_device_fence_query(d, u->f, &passed));
 		assert_true(passed);
@@ -58,10 +63,11 @@ static void every_failed_call_ends_with_its_status(void **state)
 				assert_int_equal(u.done, 3);
 			sl_device_fence_destroy(d, u.f);
 			sl_device_stream_destroy(d, u.s);
+			sl_device_pinned_destroy(d, u.pinned);
 			sl_device_arena_destroy(d, &u.arena);
 			sl_device_destroy(d);
 		}
-		assert_int_equal(n - 2, 3 + 3 * 5); /* calls of work() */
+		assert_int_equal(n - 2, 4 + 3 * 8); /* calls of work() */
 	}
 }
 

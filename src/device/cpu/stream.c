@@ -8,23 +8,18 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "device/cpu/cpu_int.h"
 
 #define MAX_ITEMS ((size_t)1 << 20)
 
-struct item {
-	sl_stream_fn fn;
-	void *ctx;
-	bool always;
-};
-
 struct sl_stream {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct item *items; /* [first, n) wait */
+	struct sl_cpu_item *items; /* [first, n) wait */
 	size_t first, n, cap;
 	bool busy;
 	bool stop;
@@ -32,7 +27,7 @@ struct sl_stream {
 	char why[512];
 };
 
-static void run_item(struct sl_stream *s, const struct item *it)
+static void run_item(struct sl_stream *s, const struct sl_cpu_item *it)
 {
 	bool skip = s->failed != SL_OK && !it->always;
 	sl_status st = SL_OK;
@@ -40,7 +35,7 @@ static void run_item(struct sl_stream *s, const struct item *it)
 	s->busy = true;
 	pthread_mutex_unlock(&s->lock);
 	if (!skip)
-		st = it->fn(it->ctx);
+		st = it->run(it);
 	pthread_mutex_lock(&s->lock);
 	s->busy = false;
 	if (st == SL_OK || s->failed != SL_OK)
@@ -59,7 +54,7 @@ static void *stream_main(void *arg)
 			pthread_cond_wait(&s->changed, &s->lock);
 		if (s->first == s->n)
 			break;
-		struct item it = s->items[s->first++];
+		struct sl_cpu_item it = s->items[s->first++];
 		if (s->first == s->n)
 			s->first = s->n = 0;
 		run_item(s, &it);
@@ -108,7 +103,7 @@ void sl_cpu_stream_destroy(struct sl_device *d, struct sl_stream *s)
 	free_stream(s);
 }
 
-static sl_status enqueue(struct sl_stream *s, const struct item *it)
+sl_status sl_cpu_enqueue(struct sl_stream *s, const struct sl_cpu_item *it)
 {
 	sl_status st = SL_OK;
 
@@ -123,16 +118,44 @@ static sl_status enqueue(struct sl_stream *s, const struct item *it)
 	return st;
 }
 
+static sl_status run_fn(const struct sl_cpu_item *it)
+{
+	return it->fn(it->to);
+}
+
 sl_status sl_cpu_submit(
 	struct sl_device *d, struct sl_stream *s, sl_stream_fn fn, void *ctx)
 {
 	(void)d;
-	return enqueue(s, &(struct item){.fn = fn, .ctx = ctx});
+	return sl_cpu_enqueue(s, &(struct sl_cpu_item){run_fn, .to = ctx, .fn = fn});
 }
 
-sl_status sl_cpu_submit_always(struct sl_stream *s, sl_stream_fn fn, void *ctx)
+static sl_status run_copy(const struct sl_cpu_item *it)
 {
-	return enqueue(s, &(struct item){.fn = fn, .ctx = ctx, .always = true});
+	memcpy(it->to, it->from, it->n);
+	return SL_OK;
+}
+
+sl_status sl_cpu_copy(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes)
+{
+	(void)d;
+	return sl_cpu_enqueue(
+		s, &(struct sl_cpu_item){run_copy, .to = dst, .from = src, .n = bytes});
+}
+
+static sl_status run_fill(const struct sl_cpu_item *it)
+{
+	memset(it->to, it->byte, it->n);
+	return SL_OK;
+}
+
+sl_status sl_cpu_fill(
+	struct sl_device *d, struct sl_stream *s, void *dst, uint8_t byte, uint64_t bytes)
+{
+	(void)d;
+	return sl_cpu_enqueue(
+		s, &(struct sl_cpu_item){run_fill, .to = dst, .byte = byte, .n = bytes});
 }
 
 sl_status sl_cpu_sync(struct sl_device *d, struct sl_stream *s)

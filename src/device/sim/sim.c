@@ -83,6 +83,51 @@ static sl_status leave_undone(
 	return SL_OK;
 }
 
+static sl_status copy(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes)
+{
+	return sl_device_copy(cpu_of(d), s, dst, src, bytes);
+}
+
+static sl_status leave_uncopied(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes)
+{
+	(void)d;
+	(void)s;
+	(void)dst;
+	(void)src;
+	(void)bytes;
+	return SL_OK;
+}
+
+static sl_status fill(
+	struct sl_device *d, struct sl_stream *s, void *dst, uint8_t byte, uint64_t bytes)
+{
+	return sl_device_fill(cpu_of(d), s, dst, byte, bytes);
+}
+
+static sl_status leave_unfilled(
+	struct sl_device *d, struct sl_stream *s, void *dst, uint8_t byte, uint64_t bytes)
+{
+	(void)byte;
+	return leave_uncopied(d, s, dst, NULL, bytes);
+}
+
+static sl_status stream_wait(struct sl_device *d, struct sl_stream *s, struct sl_fence *f)
+{
+	return sl_device_stream_wait(cpu_of(d), s, f);
+}
+
+static sl_status pinned_create(struct sl_device *d, uint64_t bytes, void **out)
+{
+	return sl_device_pinned_create(cpu_of(d), bytes, out);
+}
+
+static void pinned_destroy(struct sl_device *d, void *p)
+{
+	sl_device_pinned_destroy(cpu_of(d), p);
+}
+
 static sl_status sync_stream(struct sl_device *d, struct sl_stream *s)
 {
 	return sl_device_sync(cpu_of(d), s);
@@ -115,17 +160,21 @@ static sl_status fence_query(struct sl_device *d, struct sl_fence *f, bool *out_
 }
 
 #define COMMON \
-	.name = "sim", .destroy = destroy, .stream_create = stream_create, \
-	.stream_destroy = stream_destroy, .sync = sync_stream, \
-	.fence_create = fence_create, .fence_destroy = fence_destroy, \
-	.fence_record = fence_record, .fence_wait = fence_wait, \
-	.fence_query = fence_query
+	.name = "sim", .host_sees = true, .destroy = destroy, \
+	.stream_create = stream_create, .stream_destroy = stream_destroy, \
+	.sync = sync_stream, .fence_create = fence_create, \
+	.fence_destroy = fence_destroy, .fence_record = fence_record, \
+	.fence_wait = fence_wait, .fence_query = fence_query, \
+	.stream_wait = stream_wait, .pinned_create = pinned_create, \
+	.pinned_destroy = pinned_destroy
 
 static const struct sl_device_impl with_data = {
 	COMMON,
 	.arena_create = arena_create,
 	.arena_destroy = arena_destroy,
 	.submit = submit,
+	.copy = copy,
+	.fill = fill,
 };
 
 static const struct sl_device_impl without_data = {
@@ -133,6 +182,8 @@ static const struct sl_device_impl without_data = {
 	.arena_create = reserve,
 	.arena_destroy = unreserve,
 	.submit = leave_undone,
+	.copy = leave_uncopied,
+	.fill = leave_unfilled,
 };
 
 sl_status sl_device_sim_create_mode(bool timing_only, struct sl_device **out)

@@ -77,6 +77,26 @@ static sl_status submit(
 	return sl_device_submit(wrap_of(d)->inner, s, fn, ctx);
 }
 
+static sl_status copy(struct sl_device *d, struct sl_stream *s, void *dst,
+	const void *src, uint64_t bytes)
+{
+	SL_TRY(ask(d, "copy", 0));
+	return sl_device_copy(wrap_of(d)->inner, s, dst, src, bytes);
+}
+
+static sl_status fill(
+	struct sl_device *d, struct sl_stream *s, void *dst, uint8_t byte, uint64_t bytes)
+{
+	SL_TRY(ask(d, "fill", 0));
+	return sl_device_fill(wrap_of(d)->inner, s, dst, byte, bytes);
+}
+
+static sl_status stream_wait(struct sl_device *d, struct sl_stream *s, struct sl_fence *f)
+{
+	SL_TRY(ask(d, "stream_wait", 0));
+	return sl_device_stream_wait(wrap_of(d)->inner, s, f);
+}
+
 static sl_status sync_stream(struct sl_device *d, struct sl_stream *s)
 {
 	SL_TRY(ask(d, "sync", 0));
@@ -113,6 +133,17 @@ static sl_status fence_query(struct sl_device *d, struct sl_fence *f, bool *out_
 	return sl_device_fence_query(wrap_of(d)->inner, f, out_passed);
 }
 
+static sl_status pinned_create(struct sl_device *d, uint64_t bytes, void **out)
+{
+	SL_TRY(ask(d, "pinned_create", 0));
+	return sl_device_pinned_create(wrap_of(d)->inner, bytes, out);
+}
+
+static void pinned_destroy(struct sl_device *d, void *p)
+{
+	sl_device_pinned_destroy(wrap_of(d)->inner, p);
+}
+
 static const struct sl_device_impl wrap_impl = {
 	.destroy = destroy,
 	.arena_create = arena_create,
@@ -120,12 +151,17 @@ static const struct sl_device_impl wrap_impl = {
 	.stream_create = stream_create,
 	.stream_destroy = stream_destroy,
 	.submit = submit,
+	.copy = copy,
+	.fill = fill,
+	.stream_wait = stream_wait,
 	.sync = sync_stream,
 	.fence_create = fence_create,
 	.fence_destroy = fence_destroy,
 	.fence_record = fence_record,
 	.fence_wait = fence_wait,
 	.fence_query = fence_query,
+	.pinned_create = pinned_create,
+	.pinned_destroy = pinned_destroy,
 };
 
 void *sl_wrap_alloc(size_t size, struct sl_device *inner, uint64_t bytes)
@@ -137,6 +173,7 @@ void *sl_wrap_alloc(size_t size, struct sl_device *inner, uint64_t bytes)
 	(void)pthread_mutex_init(&w->lock, NULL);
 	w->impl = wrap_impl;
 	w->impl.name = sl_device_name(inner);
+	w->impl.host_sees = sl_device_host_sees(inner);
 	w->inner = inner;
 	sl_device_init(&w->base, &w->impl, bytes);
 	return w;

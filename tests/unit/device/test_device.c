@@ -116,6 +116,7 @@ static sl_status use_all(void *ctx)
 	struct sl_device *d = NULL;
 	struct sl_stream *s = NULL;
 	struct sl_fence *f = NULL;
+	void *p = NULL, *q = NULL;
 	sl_status st;
 
 	(void)ctx;
@@ -125,10 +126,17 @@ static sl_status use_all(void *ctx)
 	SL_TRY_OUT(sl_device_submit(d, s, nothing, NULL));
 	SL_TRY_OUT(sl_device_fence_record(d, f, s));
 	SL_TRY_OUT(sl_device_fence_wait(d, f));
+	SL_TRY_OUT(sl_device_stream_wait(d, s, f));
+	SL_TRY_OUT(sl_device_pinned_create(d, 64, &p));
+	SL_TRY_OUT(sl_device_pinned_create(d, 64, &q));
+	SL_TRY_OUT(sl_device_fill(d, s, p, 7, 64));
+	SL_TRY_OUT(sl_device_copy(d, s, q, p, 64));
 	st = sl_device_sync(d, s);
 out:
 	sl_device_fence_destroy(d, f);
 	sl_device_stream_destroy(d, s);
+	sl_device_pinned_destroy(d, q);
+	sl_device_pinned_destroy(d, p);
 	sl_device_destroy(d);
 	return st;
 }
@@ -136,7 +144,7 @@ out:
 static void every_failed_allocation_is_an_error_without_leak(void **state)
 {
 	(void)state;
-	assert_true(sl_torture(use_all, NULL) >= 4);
+	assert_true(sl_torture(use_all, NULL) >= 7);
 }
 
 static sl_status not_called(void *ctx)
