@@ -143,6 +143,7 @@ class Storm:
         pieces = {}
         folder = "/proc/%d/fd" % self.daemon.pid
         self.daemon.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.daemon.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         for fd in os.listdir(folder):
             path = os.path.join(folder, fd)
             try:

@@ -394,7 +394,7 @@ void sl_srv_job_hold(struct sl_serve *s, struct sl_srv_job *j, unsigned why, boo
 
 void sl_srv_job_leave(struct sl_serve *s, struct sl_srv_job *j)
 {
-	sl_srv_mem_retire(s, j->p_fd, j->p_bytes);
+	sl_srv_mem_retire(s, j->p_fd, j->p_bytes, SL_LANE_NONE);
 	j->p_fd = -1;
 	j->p_bytes = 0;
 	j->resident = j->told = j->ready = j->parking = false;
@@ -411,7 +411,7 @@ static void let_go(struct sl_serve *s, struct sl_srv_job *j, const struct sl_ste
 {
 	if (sl_share_find(&s->share, j->id) && sl_srv_event(s, end) != SL_OK)
 		sl_srv_log_say(&s->log, "fault", j->id, sl_last_error());
-	sl_srv_mem_retire(s, j->p_fd, j->p_bytes);
+	sl_srv_mem_retire(s, j->p_fd, j->p_bytes, SL_LANE_NONE);
 	j->p_fd = -1;
 	s->dirty = true;
 }

@@ -5,7 +5,7 @@
  *
  * 1. Users never see each other's bytes: their memory is not the same.
  * 2. Of one lane, only the memory of the user whose job has the turn keeps pages; what
- *    others left there is emptied before the turn is given.
+ *    others left there, and what was given up, is emptied before the turn is given.
  * 3. Memory is emptied a chunk a round, so that nobody waits for the loop; what is not
  *    empty yet is not given out again (carry.c).
  * 4. It grows by new memory and shrinks where it is, while none of its jobs has the
@@ -47,16 +47,26 @@ static bool push(struct sl_serve *s, const struct sl_srv_scrub *x)
 	return true;
 }
 
-void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes)
+static bool is_empty(int fd)
 {
+	struct sl_memfd_info info;
+
+	return sl_shared_identity(fd, &info) == SL_OK && info.held_bytes == 0;
+}
+
+void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes, uint32_t lane)
+{
+	const struct sl_srv_scrub x = {
+		.fd = fd, .bytes = bytes, .closes = true, .lane = lane};
+
 	if (fd < 0)
 		return;
 	for (size_t i = 0; i < s->n_scrubs; i++)
 		if (s->scrubs[i].fd == fd)
 			drop_scrub(s, i--);
-	if (push(s, &(struct sl_srv_scrub){.fd = fd, .bytes = bytes, .closes = true}))
+	if (!is_empty(fd) && push(s, &x))
 		return;
-	/* No memory for the list: at once, then. */
+	/* Nothing to wait for, or no memory for the list: at once, then. */
 	(void)!sl_shared_revoke(fd);
 	sl_fs_close(fd);
 }
@@ -119,6 +129,8 @@ bool sl_srv_lane_clean(struct sl_serve *s, uint32_t lane, uid_t user)
 	bool clean = true;
 
 	keep_own(s, lane, user);
+	for (size_t i = 0; i < s->n_scrubs; i++)
+		clean = clean && !(s->scrubs[i].closes && s->scrubs[i].lane == lane);
 	for (size_t i = 0; i < s->n_mems; i++) {
 		struct sl_srv_mem *m = &s->mems[i];
 		struct sl_srv_scrub x = {
@@ -191,7 +203,7 @@ static void add_missing(struct sl_serve *s)
 
 static void forget(struct sl_serve *s, struct sl_srv_mem *m)
 {
-	sl_srv_mem_retire(s, m->fd, m->bytes);
+	sl_srv_mem_retire(s, m->fd, m->bytes, m->lane);
 	m->fd = -1;
 	m->bytes = 0;
 	m->dirty = m->known = false;

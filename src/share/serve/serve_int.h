@@ -100,7 +100,8 @@ sl_ns sl_srv_wake(const struct sl_serve *s);
 struct sl_srv_mem *sl_srv_mem_find(const struct sl_serve *s, uint32_t lane, uid_t user);
 /* Makes and gives up memory as residents need it. */
 void sl_srv_mems(struct sl_serve *s);
-void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes);
+/* Empties and closes it; lane: whose turns wait for that, or SL_LANE_NONE. */
+void sl_srv_mem_retire(struct sl_serve *s, int fd, uint64_t bytes, uint32_t lane);
 /* The lane's memory of that user goes, whoever maps it; its other jobs get new one. */
 void sl_srv_mem_revoke(struct sl_serve *s, uint32_t lane, uid_t user);
 /* Still as large as it was made. */

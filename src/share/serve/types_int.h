@@ -107,8 +107,8 @@ struct sl_srv_scrub {
 	int fd;
 	uint64_t at, bytes;
 	bool closes; /* and is given up then */
-	uint32_t lane; /* else: of this lane and user */
-	uid_t user;
+	uint32_t lane; /* whose memory it was */
+	uid_t user; /* unless it closes: of this user */
 };
 
 /* A request that waits for its answer. */

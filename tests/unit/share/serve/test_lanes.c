@@ -68,6 +68,31 @@ static void a_lane_is_as_small_as_its_jobs_allow(void **state)
 	rig_stop(&r);
 }
 
+static void a_turn_waits_until_what_another_user_left_is_gone(void **state)
+{
+	const off_t last = (off_t)(HUGE_PAGES - 1) * PAGE;
+	struct rig r;
+	struct peer p, q;
+
+	(void)state;
+	rig_init(&r, "3GiB");
+	rig_start(&r);
+	peer_join(&r, &p, A, job_of(1, HUGE_PAGES));
+	peer_run(&r, &p, 1);
+	peer_join(&r, &q, B, job_of(1, HUGE_PAGES));
+	assert_int_equal(pwrite(p.lane_fd, "x", 1, last), 1);
+	/* It ends in its turn: its memory is nobody's, and full. */
+	peer_send(&r, &p, (struct sl_msg){.number = SL_MSG_END});
+	for (int i = 0; i < 8 && !sl_turn_try(q.page); i++)
+		rig_turn(&r);
+	assert_true(sl_turn_try(q.page));
+	assert_int_equal(info_of(p.lane_fd).held_bytes, 0);
+	peer_close(&p);
+	peer_close(&q);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
 static struct sl_msg ready_for(int lane_fd)
 {
 	return (struct sl_msg){.number = SL_MSG_READY,
@@ -111,6 +136,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(a_turn_that_comes_back_ends_the_emptying),
+		SL_TEST(a_turn_waits_until_what_another_user_left_is_gone),
 		SL_TEST(a_lane_is_as_small_as_its_jobs_allow),
 		SL_TEST(who_is_ready_for_memory_that_was_replaced_is_not_ready),
 	};
