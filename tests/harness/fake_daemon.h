@@ -28,6 +28,7 @@ struct sl_fake_opts {
 	bool park_twice; /* asked again as soon as it is admitted again */
 	uint64_t lane_every; /* until it gets other memory for the lane */
 	uint64_t drop_every; /* until its connection breaks */
+	bool drop_end; /* the first END of a job breaks its connection, unheard */
 	uint64_t lose_at; /* the report after which its memory is revoked */
 	uint64_t stop_at; /* the report after which it is cancelled */
 	bool admits_nobody;

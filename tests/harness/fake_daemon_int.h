@@ -11,7 +11,7 @@
 #define SL_FAKE_JOBS 8
 
 struct sl_fake_job {
-	bool used, ready, idle, parked, again, has_turn, wants_lane, over;
+	bool used, ready, idle, parked, again, has_turn, wants_lane, over, dropped;
 	struct sl_link *link; /* NULL: gone; it may come back */
 	struct sl_msg_reg asked;
 	struct sl_turn_page *page;

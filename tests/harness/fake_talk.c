@@ -168,6 +168,12 @@ static void on_parked(struct sl_fake_daemon *d, struct sl_fake_job *j)
 static void on_end(
 	struct sl_fake_daemon *d, struct sl_fake_job *j, const struct sl_msg *m)
 {
+	if (d->opts.drop_end && !j->dropped) {
+		j->dropped = true;
+		sl_link_destroy(j->link);
+		j->link = NULL;
+		return;
+	}
 	d->seen.ends++;
 	d->seen.end_code = m->u.end.code;
 	j->over = true;

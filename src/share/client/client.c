@@ -349,10 +349,27 @@ void sl_client_stats(struct sl_client *c, struct sl_client_stats *out)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Until it was heard: a connection that breaks meanwhile loses it. A daemon that stays
+ * away is not waited for long. */
+static void say_end_locked(struct sl_client *c, struct sl_msg *m)
+{
+	sl_ns end = sl_clock_now() + END_NS, most = sl_clock_now() + SHORT_NS;
+	sl_status st = SL_E_BUSY;
+
+	while (st == SL_E_BUSY && !sl_client_flag(c, SL_CLIENT_LOST) &&
+		sl_clock_now() < (c->link != NULL ? end : most)) {
+		if (c->link == NULL) {
+			sl_client_wait_locked(c, SL_CLIENT_LOOK_NS);
+			continue;
+		}
+		st = ask_locked(c, m, END_NS);
+		most = sl_clock_now() + SHORT_NS;
+	}
+}
+
 void sl_client_end(struct sl_client *c, sl_status how)
 {
 	struct sl_msg m = {.number = SL_MSG_END};
-	sl_ns most = sl_clock_now() + SHORT_NS; /* for a daemon that is just restarted */
 
 	if (c->ended || !c->enlisted)
 		return;
@@ -362,11 +379,7 @@ void sl_client_end(struct sl_client *c, sl_status how)
 	m.u.end.used_ns = (uint64_t)c->stats.used_ns;
 	m.u.end.code = (uint32_t)how;
 	pthread_mutex_lock(&c->lock);
-	while (c->link == NULL && sl_clock_now() < most &&
-		!sl_client_flag(c, SL_CLIENT_LOST))
-		sl_client_wait_locked(c, SL_CLIENT_LOOK_NS);
-	if (!sl_client_flag(c, SL_CLIENT_LOST) && c->link != NULL)
-		(void)!ask_locked(c, &m, END_NS);
+	say_end_locked(c, &m);
 	pthread_mutex_unlock(&c->lock);
 }
 
