@@ -26,7 +26,7 @@ struct sl_service {
 	struct sl_predict_info info;
 	pthread_mutex_t lock; /* over what follows, but for x, out and taken */
 	pthread_cond_t more;
-	bool open;
+	bool ended;
 	struct sl_batcher batcher; /* its ids are slots */
 	struct held *slots; /* [SL_BATCH_QUEUE] */
 	struct sl_service_stats stats;
@@ -44,11 +44,10 @@ static sl_status make_room(struct sl_service *v)
 {
 	size_t batch = (size_t)v->info.batch;
 
-	v->slots = sl_calloc(SL_BATCH_QUEUE, sizeof(*v->slots));
 	v->x = sl_alloc(batch * v->info.sample_bytes);
 	v->out = sl_calloc(batch * v->info.outputs, sizeof(*v->out));
 	v->taken = sl_calloc(batch, sizeof(*v->taken));
-	return v->slots && v->x && v->out && v->taken ? SL_OK : no_memory();
+	return v->x && v->out && v->taken ? SL_OK : no_memory();
 }
 
 static sl_status make_lock(struct sl_service *v)
@@ -77,23 +76,29 @@ static sl_status warm_up(struct sl_service *v)
 	SL_TRY(sl_session_predict(v->session, v->x, 1, v->out));
 	begin = sl_clock_now();
 	SL_TRY(sl_session_predict(v->session, v->x, 1, v->out));
-	sl_batcher_init(&v->batcher, (uint32_t)v->info.batch, sl_clock_now() - begin);
+	(void)pthread_mutex_lock(&v->lock);
+	v->batcher.most = (uint32_t)v->info.batch;
+	v->batcher.run_ns = sl_clock_now() - begin;
+	(void)pthread_mutex_unlock(&v->lock);
 	return SL_OK;
 }
 
 sl_status sl_service_create(const struct sl_service_opts *opts, struct sl_service **out)
 {
 	struct sl_service *v = sl_calloc(1, sizeof(*v));
-	sl_status st;
+	sl_status st = SL_E_NOMEM;
 
 	if (!v)
 		return no_memory();
 	v->opts = *opts;
-	st = make_lock(v);
+	v->slots = sl_calloc(SL_BATCH_QUEUE, sizeof(*v->slots));
+	st = v->slots ? make_lock(v) : no_memory();
 	if (st != SL_OK) {
+		sl_free(v->slots);
 		sl_free(v);
 		return st;
 	}
+	sl_batcher_init(&v->batcher, 1, 0);
 	*out = v;
 	return SL_OK;
 }
@@ -103,11 +108,7 @@ sl_status sl_service_begin(struct sl_service *v, struct sl_session *s)
 	v->session = s;
 	SL_TRY(sl_session_predict_info(s, &v->info));
 	SL_TRY(make_room(v));
-	SL_TRY(warm_up(v));
-	(void)pthread_mutex_lock(&v->lock);
-	v->open = true;
-	(void)pthread_mutex_unlock(&v->lock);
-	return SL_OK;
+	return warm_up(v);
 }
 
 static void refuse(struct sl_service *v, uint64_t id, sl_status st)
@@ -118,9 +119,9 @@ static void refuse(struct sl_service *v, uint64_t id, sl_status st)
 void sl_service_end(struct sl_service *v)
 {
 	(void)pthread_mutex_lock(&v->lock);
-	v->open = false;
+	v->ended = true;
 	(void)pthread_mutex_unlock(&v->lock);
-	for (uint32_t i = 0; v->slots && i < SL_BATCH_QUEUE; i++) {
+	for (uint32_t i = 0; i < SL_BATCH_QUEUE; i++) {
 		if (!v->slots[i].sample)
 			continue;
 		refuse(v, v->slots[i].id, SL_E_LOST);
@@ -179,9 +180,9 @@ void sl_service_push(struct sl_service *v, uint64_t id, sl_ns age_ns, sl_ns with
 	(void)pthread_mutex_lock(&v->lock);
 	if (!h.sample)
 		st = SL_E_NOMEM;
-	else if (!v->open)
+	else if (v->ended)
 		st = SL_E_BUSY;
-	else if (bytes != v->info.sample_bytes)
+	else if (bytes != v->opts.sample_bytes)
 		st = SL_E_INVALID;
 	else
 		st = enqueue(v, &h);

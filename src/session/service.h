@@ -33,6 +33,7 @@ struct sl_service_opts {
 	/* On the session's thread, ten times a second while nothing waits; NULL: not
 	 * told. */
 	sl_status (*idle)(void *ctx);
+	size_t sample_bytes; /* others are refused */
 	sl_ns within_ns; /* objective of requests that name none */
 	const volatile sig_atomic_t *stop; /* NULL: never */
 };
@@ -43,10 +44,11 @@ struct sl_service_stats {
 	sl_ns longest_ns; /* from coming to the answer */
 };
 
-/* Requests are refused until it begins, and from its end on. */
+/* Requests that come from now on wait until it begins; from its end on they are refused.
+ */
 SL_NODISCARD sl_status sl_service_create(
 	const struct sl_service_opts *opts, struct sl_service **out);
-/* The session is prepared: measures what a batch takes, then takes requests. */
+/* The session is prepared: measures what a batch takes. */
 SL_NODISCARD sl_status sl_service_begin(struct sl_service *v, struct sl_session *s);
 /* What still waits is answered with SL_E_LOST. */
 void sl_service_end(struct sl_service *v);

@@ -265,8 +265,10 @@ static sl_status rest(void *ctx)
 static sl_status open_service(struct sl_shared *x)
 {
 	const struct sl_session_config *c = &x->session->config;
+	const struct sl_data_info *info = sl_data_info(x->session->data);
 	struct sl_service_opts opts = {
 		.ctx = x,
+		.sample_bytes = 4 * (size_t)sl_shape_count(&info->sample),
 		.answer = answer,
 		.idle = rest,
 		.within_ns = from_s(c->within_s),

@@ -81,15 +81,23 @@ static void *ask(void *ctx)
 	return NULL;
 }
 
-static void open_desk(struct desk *d, struct sl_session *s, uint32_t wanted)
+static void create_desk(struct desk *d, uint32_t wanted)
 {
-	struct sl_service_opts opts = {
-		.ctx = d, .answer = on_answer, .within_ns = 1000000, .stop = &d->stop};
+	struct sl_service_opts opts = {.ctx = d,
+		.answer = on_answer,
+		.sample_bytes = FEATURES * sizeof(float),
+		.within_ns = 1000000,
+		.stop = &d->stop};
 
 	memset(d, 0, sizeof(*d));
 	assert_int_equal(pthread_mutex_init(&d->lock, NULL), 0);
 	d->wanted = wanted;
 	sl_assert_ok(sl_service_create(&opts, &d->service));
+}
+
+static void open_desk(struct desk *d, struct sl_session *s, uint32_t wanted)
+{
+	create_desk(d, wanted);
 	sl_assert_ok(sl_service_begin(d->service, s));
 }
 
@@ -177,11 +185,55 @@ static sl_status on_idle_failing(void *ctx)
 	return SL_FAIL(SL_E_LOST, "the memory is gone");
 }
 
-static void it_takes_requests_between_begin_and_end_only(void **state)
+/* Whoever sees a service on the list may ask it. */
+static void what_comes_before_it_begins_is_answered_when_it_has(void **state)
+{
+	struct sl_session *s = ready();
+	struct sl_service_stats stats;
+	float x[FEATURES];
+	static struct desk d;
+
+	(void)state;
+	create_desk(&d, 3);
+	for (uint64_t id = 0; id < 2; id++) {
+		sample_of(id, x);
+		sl_service_push(d.service, id, 0, 0, x, sizeof(x));
+	}
+	sl_service_push(d.service, REQUESTS, 0, 0, x, sizeof(x) + 1);
+	assert_int_equal(d.answers, 1);
+	assert_int_equal(d.status[REQUESTS], SL_E_INVALID);
+	sl_assert_ok(sl_service_begin(d.service, s));
+	sl_assert_ok(sl_service_run(d.service));
+	assert_int_equal(d.status[0], SL_OK);
+	assert_int_equal(d.status[1], SL_OK);
+	assert_int_equal(d.times[0] + d.times[1], 2);
+	sl_service_stats(d.service, &stats);
+	assert_int_equal(stats.refused, 1);
+	close_desk(&d);
+	sl_session_close(s);
+}
+
+static void what_waits_for_a_service_that_never_began_is_answered_as_lost(void **state)
+{
+	float x[FEATURES];
+	static struct desk d;
+
+	(void)state;
+	create_desk(&d, 1);
+	sample_of(0, x);
+	sl_service_push(d.service, 0, 0, 0, x, sizeof(x));
+	assert_int_equal(d.answers, 0);
+	close_desk(&d);
+	assert_int_equal(d.status[0], SL_E_LOST);
+}
+
+static void it_takes_no_requests_after_its_end(void **state)
 {
 	static struct desk d;
-	struct sl_service_opts opts = {
-		.ctx = &d, .answer = on_answer, .idle = on_idle_failing};
+	struct sl_service_opts opts = {.ctx = &d,
+		.answer = on_answer,
+		.sample_bytes = FEATURES * sizeof(float),
+		.idle = on_idle_failing};
 	struct sl_session *s = ready();
 	float x[FEATURES];
 
@@ -190,14 +242,12 @@ static void it_takes_requests_between_begin_and_end_only(void **state)
 	assert_int_equal(pthread_mutex_init(&d.lock, NULL), 0);
 	sample_of(0, x);
 	sl_assert_ok(sl_service_create(&opts, &d.service));
-	sl_service_push(d.service, 0, 0, 0, x, sizeof(x));
-	assert_int_equal(d.status[0], SL_E_BUSY);
 	sl_assert_ok(sl_service_begin(d.service, s));
 	sl_assert_fails(sl_service_run(d.service), SL_E_LOST, "gone");
 	sl_service_end(d.service);
 	sl_service_push(d.service, 1, 0, 0, x, sizeof(x));
 	assert_int_equal(d.status[1], SL_E_BUSY);
-	assert_int_equal(d.answers, 2);
+	assert_int_equal(d.answers, 1);
 	sl_service_destroy(d.service);
 	(void)pthread_mutex_destroy(&d.lock);
 	sl_session_close(s);
@@ -209,7 +259,9 @@ int main(void)
 		SL_TEST(requests_of_many_threads_have_the_bits_of_one_alone),
 		SL_TEST(a_request_of_the_wrong_size_is_refused_and_others_go_on),
 		SL_TEST(what_waits_at_the_end_is_answered_as_lost),
-		SL_TEST(it_takes_requests_between_begin_and_end_only),
+		SL_TEST(what_comes_before_it_begins_is_answered_when_it_has),
+		SL_TEST(what_waits_for_a_service_that_never_began_is_answered_as_lost),
+		SL_TEST(it_takes_no_requests_after_its_end),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));
