@@ -47,6 +47,7 @@ launch()
 	name=$1
 	shift
 	rm -f "$work/$name.save"
+	: >"$work/$name.out" # or until_step would find the steps of the one before
 	"$sluice" train "$@" --shared --socket "$socket" --name "$name" --json --save "$work/$name.save" \
 		>"$work/$name.out" 2>"$work/$name.err" </dev/null &
 }
