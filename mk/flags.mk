@@ -34,7 +34,7 @@ endif
 # Objects are built anew when the compiler or a flag changed, the library when a source went.
 FLAGS_TEXT := $(CC) $(WARN) $(OPT) $(SAN)
 .PHONY: force
-$(BUILD)/.flags $(BUILD)/.kernel-flags $(BUILD)/.sources: force
+$(BUILD)/.flags $(BUILD)/.kernel-flags $(BUILD)/.cu-flags $(BUILD)/.sources: force
 	@mkdir -p $(@D)
 	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
 $(BUILD)/.flags: TEXT_OF = $(FLAGS_TEXT)
