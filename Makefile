@@ -23,7 +23,7 @@ include mk/tools.mk
 
 .PHONY: all demo train-text install uninstall clean help
 
-all: $(PROGRAMS) ## build build/libsluice.a and the programs
+all: $(PROGRAMS) $(CUDA_PLUGIN) ## build build/libsluice.a and the programs
 	@tools/stats --brief
 
 # The main job: the same model with and without the budget, every bit compared.
@@ -50,6 +50,8 @@ install: all ## install programs, library, headers, manual and completion under 
 		$(DESTDIR)$(PREFIX)/include/sluice
 	install -m 755 $(filter-out $(LIB),$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	install -d $(DESTDIR)$(PREFIX)/lib/sluice
+	install -m 755 $(CUDA_PLUGIN) $(DESTDIR)$(PREFIX)/lib/sluice
 	install -m 644 include/sluice/* $(DESTDIR)$(PREFIX)/include/sluice
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
@@ -65,7 +67,7 @@ install: all ## install programs, library, headers, manual and completion under 
 uninstall: ## remove what install put there
 	rm -f $(patsubst $(BUILD)/%,$(DESTDIR)$(PREFIX)/bin/%,$(filter-out $(LIB),$(PROGRAMS)))
 	rm -f $(DESTDIR)$(PREFIX)/lib/libsluice.a
-	rm -rf $(DESTDIR)$(PREFIX)/include/sluice
+	rm -rf $(DESTDIR)$(PREFIX)/include/sluice $(DESTDIR)$(PREFIX)/lib/sluice
 	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.service \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.socket
 	rm -rf $(DESTDIR)$(PREFIX)/share/sluice

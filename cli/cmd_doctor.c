@@ -277,6 +277,16 @@ static struct finding check_files(struct patient *p)
 	return found(WARNING, fact, "ulimit -Hn 4096 for the daemon: four a job");
 }
 
+static struct finding check_cuda(struct patient *p)
+{
+	char fact[FACT];
+
+	(void)p;
+	if (sl_device_probe("cuda", fact, sizeof(fact)) == SL_OK)
+		return found(GOOD, fact, "");
+	return found(SKIPPED, sl_last_error(), "");
+}
+
 static const struct {
 	const char *name;
 	struct finding (*look)(struct patient *p);
@@ -293,6 +303,7 @@ static const struct {
 	{"clock", check_clock},
 	{"disk", check_disk},
 	{"descriptors", check_files},
+	{"cuda", check_cuda},
 };
 #define CHECKS (sizeof(checks) / sizeof(checks[0]))
 

@@ -1,8 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CUDA back end is a plug-in of its own, never part of the library.
-# CUDA names a toolkit; where there is none, the plug-in is built all the same.
+# The CUDA back end: a plug-in of its own, never part of the library, found at run time. It is
+# built without CUDA's toolkit too. CUDA names one; NVCC= builds as if there were no compiler.
 CUDA ?= /usr/local/cuda
+# Code for cards comes with plain builds alone: no test runs it.
+NVCC ?= $(if $(SAN),,$(wildcard $(CUDA)/bin/nvcc))
+CUDA_PLUGIN := $(BUILD)/libsluice_cuda.so
 CUDA_SRC := $(wildcard src/device/cuda/*.c src/kernel/cuda/*.c)
+# Pure functions of the library that the plug-in has copies of.
+CUDA_COPIES := src/base/units.c src/device/device_impl.c
+CUDA_OBJ := $(patsubst src/%.c,$(BUILD)/pic/%.o,$(CUDA_SRC) $(CUDA_COPIES)) \
+	$(BUILD)/pic/image.o $(BUILD)/pic/stamp.o
+CUDA_KERNELS := $(wildcard src/kernel/cuda/*.cu)
+CUDA_TEXTS := $(CUDA_KERNELS) $(wildcard src/kernel/cuda/*.cuh src/kernel/cuda/*.h src/kernel/cuda/*.def)
+CUDA_FATBINS := $(if $(NVCC),$(patsubst src/kernel/cuda/%.cu,$(BUILD)/cuda/%.fatbin,$(CUDA_KERNELS)))
+
+$(BUILD)/pic/%.o: PIC := -fPIC -fvisibility=hidden
+$(BUILD)/pic/%.o: src/%.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$(CC) $(CFLAGS) $(PIC) -c $< -o $@)
+$(BUILD)/pic/image.o: $(BUILD)/cuda/image.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$(CC) $(CFLAGS) $(PIC) -c $< -o $@)
+$(BUILD)/cuda/image.c: tools/cuda-image $(CUDA_TEXTS) $(CUDA_FATBINS) $(BUILD)/.cuda-files
+	@mkdir -p $(@D)
+	$(call say,GEN,CC="$(CC)" tools/cuda-image $(if $(NVCC),$(BUILD)/cuda,none) > $@.tmp && mv $@.tmp $@)
+
+# For the cards of each generation since Ampere, and as text for those to come.
+NVCC_FLAGS := -std=c++17 -O3 -Isrc -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_90,code=[sm_90,compute_90]
+$(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu $(wildcard src/kernel/cuda/*.cuh src/kernel/cuda/*.h)
+	@mkdir -p $(@D)
+	$(call say,NVCC,$(NVCC) $(NVCC_FLAGS) -fatbin -o $@ $<)
+
+# A program and a plug-in know each other by a sum over what they share.
+STAMP_TEXTS := $(sort $(wildcard include/sluice/* $(foreach d,base device device/cuda graph kernel \
+	tensor,src/$(d)/*.h src/$(d)/*.def)))
+$(BUILD)/stamp.c: $(STAMP_TEXTS) $(BUILD)/.cuda-files
+	@mkdir -p $(@D)
+	@printf '#include "device/plugin.h"\nconst uint32_t sl_plugin_stamp = %su;\n' \
+		"$$(cat $(STAMP_TEXTS) | cksum | cut -d' ' -f1)" > $@
+$(BUILD)/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
+	@$(CC) $(CFLAGS) -c $< -o $@
+$(BUILD)/pic/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) $(PIC) -c $< -o $@
+$(BUILD)/.cuda-files: TEXT_OF = $(CUDA_TEXTS) $(STAMP_TEXTS) $(NVCC)
+$(BUILD)/.cuda-files: force
+	@mkdir -p $(@D)
+	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
+
+# Symbols that are nowhere are found now; with a sanitizer they come from its runtime.
+$(CUDA_PLUGIN): $(CUDA_OBJ)
+	$(call say,LD,$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $^ -ldl -lm)
+comma := ,
+
+-include $(CUDA_OBJ:.o=.d) $(BUILD)/stamp.d
 
 # A test compares our view of the driver's interface with the toolkit's.
 ifneq ($(wildcard $(CUDA)/include/cuda.h),)

@@ -46,8 +46,8 @@ $(BUILD)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$(CC) $(CFLAGS) -c $< -o $@)
 
-$(LIB): $(OBJ) $(BUILD)/.sources
+$(LIB): $(OBJ) $(BUILD)/stamp.o $(BUILD)/.sources
 	@rm -f $@
-	$(call say,AR,ar rcs $@ $(OBJ))
+	$(call say,AR,ar rcs $@ $(OBJ) $(BUILD)/stamp.o)
 
 -include $(OBJ:.o=.d)

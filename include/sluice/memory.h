@@ -207,6 +207,9 @@ SL_NODISCARD sl_status sl_place_file(const char *path,
  * (summary may be NULL); NULL past the end. Borrowed for ever; any thread. */
 const char *sl_policy_name_at(size_t i, const char **summary);
 const char *sl_device_name_at(size_t i, const char **summary);
+/* What is there of a device that a plug-in brings, in a line of text; SL_E_UNSUPPORTED
+ * says what is missing. Loads the plug-in and asks the driver. */
+SL_NODISCARD sl_status sl_device_probe(const char *name, char *text, size_t size);
 const char *sl_tier_name_at(size_t i, const char **summary);
 const char *sl_costs_name_at(size_t i, const char **summary);
 

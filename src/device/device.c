@@ -46,21 +46,6 @@ sl_status sl_device_create(const char *name, struct sl_device **out)
 	return unknown_name(name);
 }
 
-void sl_device_init(
-	struct sl_device *d, const struct sl_device_impl *impl, uint64_t bytes)
-{
-	SL_BUG(!impl->name || !impl->destroy || !impl->arena_create ||
-		!impl->arena_destroy);
-	SL_BUG(!impl->stream_create || !impl->stream_destroy || !impl->submit ||
-		!impl->sync);
-	SL_BUG(!impl->fence_create || !impl->fence_destroy || !impl->fence_record);
-	SL_BUG(!impl->fence_wait || !impl->fence_query);
-	SL_BUG(!impl->copy || !impl->fill || !impl->stream_wait);
-	SL_BUG(!impl->pinned_create || !impl->pinned_destroy);
-	d->impl = impl;
-	d->bytes = bytes;
-}
-
 void sl_device_destroy(struct sl_device *d)
 {
 	if (d)
@@ -80,6 +65,11 @@ uint64_t sl_device_bytes(const struct sl_device *d)
 bool sl_device_host_sees(const struct sl_device *d)
 {
 	return d->impl->host_sees;
+}
+
+const struct sl_plugin *sl_device_plugin(const struct sl_device *d)
+{
+	return d->plugin;
 }
 
 sl_status sl_device_arena_create(

@@ -15,6 +15,7 @@
  * is used by one thread at a time, but a fence may be waited for by many.
  */
 struct sl_device;
+struct sl_plugin;
 struct sl_stream;
 struct sl_fence;
 
@@ -30,6 +31,10 @@ uint64_t sl_device_bytes(const struct sl_device *d); /* memory it has in all */
 /* Whether the host may touch an arena's bytes; if not, base is an address of the device's
  * and bytes move by copies only. */
 bool sl_device_host_sees(const struct sl_device *d);
+
+/* The plug-in that brought the device, with its kernels (device/plugin.h); NULL if it is
+ * built in. */
+const struct sl_plugin *sl_device_plugin(const struct sl_device *d);
 
 /* Memory of exactly `bytes`, a multiple of 4096, at a 4096-aligned base. */
 struct sl_device_arena {

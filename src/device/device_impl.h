@@ -41,6 +41,7 @@ struct sl_device_impl {
 struct sl_device {
 	const struct sl_device_impl *impl;
 	uint64_t bytes;
+	const struct sl_plugin *plugin; /* that it came from; NULL: built in */
 };
 
 void sl_device_init(

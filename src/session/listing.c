@@ -3,6 +3,7 @@
 #include "sluice/memory.h"
 
 #include "device/device.h"
+#include "device/plugin.h"
 #include "memory/policy/policy.h"
 #include "memory/tier/tier.h"
 
@@ -42,6 +43,14 @@ const char *sl_device_name_at(size_t i, const char **summary)
 	const struct sl_device_kind *kind = sl_device_kind_at(i);
 
 	return kind != NULL ? give(kind->name, kind->summary, summary) : NULL;
+}
+
+sl_status sl_device_probe(const char *name, char *text, size_t size)
+{
+	const struct sl_plugin *p = NULL;
+
+	SL_TRY(sl_plugin_find(name, &p));
+	return p->probe(text, size);
 }
 
 const char *sl_tier_name_at(size_t i, const char **summary)

@@ -19,12 +19,16 @@ static void hear(void *ctx, const char *call, uint64_t arg)
 
 static int heard;
 
-/* 0: plain. */
+/* 0: plain. NULL: that device is not to be had here. */
 static struct sl_device *make(const struct sl_device_kind *kind, int wrapper)
 {
 	struct sl_device *d = NULL, *outer = NULL;
 
-	sl_assert_ok(kind->create(&d));
+	sl_status st = kind->create(&d);
+
+	if (st == SL_E_UNSUPPORTED)
+		return NULL;
+	sl_assert_ok(st);
 	if (wrapper == 1)
 		sl_assert_ok(sl_device_fault_create(d, 0, SL_E_LOST, &outer));
 	if (wrapper == 2)
@@ -39,6 +43,8 @@ static void each_device(void (*check)(struct sl_device *d))
 	for (size_t i = 0; sl_device_kind_at(i); i++) {
 		for (int wrapper = 0; wrapper < 4; wrapper++) {
 			struct sl_device *d = make(sl_device_kind_at(i), wrapper);
+			if (d == NULL)
+				continue;
 			assert_string_equal(
 				sl_device_name(d), sl_device_kind_at(i)->name);
 			check(d);

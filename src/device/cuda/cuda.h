@@ -31,15 +31,31 @@ int sl_cuda_arch(const struct sl_device *d);
 int sl_cuda_multiprocessors(const struct sl_device *d);
 
 /*
- * The kernels that a plug-in brings: its build defines this one. Entries are looked up by
- * name at their first launch. Either `fatbin` is there, or `sources` (pairs of a file's
- * name and its text, the first pair the unit that is compiled, NULL at the end).
+ * The kernels that a plug-in brings: its build writes this one (mk/cuda.mk), from the .cu
+ * files of src/kernel/cuda and the rows of entries.def, in their order. A unit is loaded,
+ * and without a fatbin compiled, at the first launch of one of its entries.
  */
+struct sl_cuda_unit {
+	const char *name; /* "softmax.cu" */
+	const void *fatbin; /* NULL: only the source */
+	const char *source;
+};
+
+struct sl_cuda_header {
+	const char *name; /* as it is included */
+	const char *text;
+};
+
+struct sl_cuda_entry {
+	const char *name;
+	unsigned unit;
+};
+
 struct sl_cuda_image {
-	const char *const *entries;
-	size_t n_entries;
-	const void *fatbin;
-	const char *const *sources;
+	const struct sl_cuda_unit *units;
+	const struct sl_cuda_header *headers;
+	const struct sl_cuda_entry *entries;
+	size_t n_units, n_headers, n_entries;
 };
 extern const struct sl_cuda_image sl_cuda_image;
 

@@ -176,5 +176,6 @@ void *sl_wrap_alloc(size_t size, struct sl_device *inner, uint64_t bytes)
 	w->impl.host_sees = sl_device_host_sees(inner);
 	w->inner = inner;
 	sl_device_init(&w->base, &w->impl, bytes);
+	w->base.plugin = sl_device_plugin(inner);
 	return w;
 }
