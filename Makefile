@@ -23,7 +23,7 @@ include mk/tools.mk
 
 .PHONY: all demo train-text install uninstall clean help
 
-all: $(PROGRAMS) $(CUDA_PLUGIN) ## build build/libsluice.a and the programs
+all: $(PROGRAMS) $(PLUGIN) ## build build/libsluice.a and the programs
 	@tools/stats --brief
 
 # The main job: the same model with and without the budget, every bit compared.
@@ -51,7 +51,7 @@ install: all ## install programs, library, headers, manual and completion under 
 	install -m 755 $(filter-out $(LIB),$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
 	install -d $(DESTDIR)$(PREFIX)/lib/sluice
-	install -m 755 $(CUDA_PLUGIN) $(DESTDIR)$(PREFIX)/lib/sluice
+	install -m 755 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/sluice
 	install -m 644 include/sluice/* $(DESTDIR)$(PREFIX)/include/sluice
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions

@@ -4,15 +4,15 @@
 CUDA ?= /usr/local/cuda
 # Code for cards comes with plain builds alone: no test runs it.
 NVCC ?= $(if $(SAN),,$(wildcard $(CUDA)/bin/nvcc))
-CUDA_PLUGIN := $(BUILD)/libsluice_cuda.so
-CUDA_SRC := $(wildcard src/device/cuda/*.c src/kernel/cuda/*.c)
+PLUGIN := $(BUILD)/libsluice_cuda.so
+PLUGIN_SRC := $(wildcard src/device/cuda/*.c src/kernel/cuda/*.c)
 # Pure functions of the library that the plug-in has copies of.
-CUDA_COPIES := src/base/units.c src/device/device_impl.c
-CUDA_OBJ := $(patsubst src/%.c,$(BUILD)/pic/%.o,$(CUDA_SRC) $(CUDA_COPIES)) \
+PLUGIN_COPIES := src/base/units.c src/device/device_impl.c
+PLUGIN_OBJ := $(patsubst src/%.c,$(BUILD)/pic/%.o,$(PLUGIN_SRC) $(PLUGIN_COPIES)) \
 	$(BUILD)/pic/image.o $(BUILD)/pic/stamp.o
-CUDA_KERNELS := $(wildcard src/kernel/cuda/*.cu)
-CUDA_TEXTS := $(CUDA_KERNELS) $(wildcard src/kernel/cuda/*.cuh src/kernel/cuda/*.h src/kernel/cuda/*.def)
-CUDA_FATBINS := $(if $(NVCC),$(patsubst src/kernel/cuda/%.cu,$(BUILD)/cuda/%.fatbin,$(CUDA_KERNELS)))
+PLUGIN_CU := $(wildcard src/kernel/cuda/*.cu)
+PLUGIN_TEXTS := $(PLUGIN_CU) $(wildcard src/kernel/cuda/*.cuh src/kernel/cuda/*.h src/kernel/cuda/*.def)
+PLUGIN_FATBINS := $(if $(NVCC),$(patsubst src/kernel/cuda/%.cu,$(BUILD)/cuda/%.fatbin,$(PLUGIN_CU)))
 
 $(BUILD)/pic/%.o: PIC := -fPIC -fvisibility=hidden
 $(BUILD)/pic/%.o: src/%.c $(BUILD)/.flags
@@ -21,7 +21,7 @@ $(BUILD)/pic/%.o: src/%.c $(BUILD)/.flags
 $(BUILD)/pic/image.o: $(BUILD)/cuda/image.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$(CC) $(CFLAGS) $(PIC) -c $< -o $@)
-$(BUILD)/cuda/image.c: tools/cuda-image $(CUDA_TEXTS) $(CUDA_FATBINS) $(BUILD)/.cuda-files
+$(BUILD)/cuda/image.c: tools/cuda-image $(PLUGIN_TEXTS) $(PLUGIN_FATBINS) $(BUILD)/.cuda-files
 	@mkdir -p $(@D)
 	$(call say,GEN,CC="$(CC)" tools/cuda-image $(if $(NVCC),$(BUILD)/cuda,none) > $@.tmp && mv $@.tmp $@)
 
@@ -44,17 +44,17 @@ $(BUILD)/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
 $(BUILD)/pic/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) $(PIC) -c $< -o $@
-$(BUILD)/.cuda-files: TEXT_OF = $(CUDA_TEXTS) $(STAMP_TEXTS) $(NVCC)
+$(BUILD)/.cuda-files: TEXT_OF = $(PLUGIN_TEXTS) $(STAMP_TEXTS) $(NVCC)
 $(BUILD)/.cuda-files: force
 	@mkdir -p $(@D)
 	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
 
 # Symbols that are nowhere are found now; with a sanitizer they come from its runtime.
-$(CUDA_PLUGIN): $(CUDA_OBJ)
+$(PLUGIN): $(PLUGIN_OBJ)
 	$(call say,LD,$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $^ -ldl -lm)
 comma := ,
 
--include $(CUDA_OBJ:.o=.d) $(BUILD)/stamp.d
+-include $(PLUGIN_OBJ:.o=.d) $(BUILD)/stamp.d
 
 # A test compares our view of the driver's interface with the toolkit's.
 ifneq ($(wildcard $(CUDA)/include/cuda.h),)
