@@ -26,6 +26,14 @@ SL_NODISCARD sl_status sl_cuda_launch(struct sl_stream *s, unsigned entry,
 sl_cu_stream sl_cuda_stream_handle(const struct sl_stream *s);
 /* The device of a stream, as sl_device_create gave it. */
 struct sl_device *sl_cuda_stream_device(const struct sl_stream *s);
+
+/*
+ * 64 bytes that host and device see, zero at first, where kernels of the stream leave
+ * what they found wrong with their data; `read` makes a failure of it and clears it, at
+ * the next sl_device_sync. One reader a stream.
+ */
+typedef sl_status (*sl_cuda_note_fn)(void *note);
+void *sl_cuda_stream_note(struct sl_stream *s, sl_cuda_note_fn read);
 /* 80 for sm_80. */
 int sl_cuda_arch(const struct sl_device *d);
 int sl_cuda_multiprocessors(const struct sl_device *d);

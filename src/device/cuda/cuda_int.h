@@ -49,6 +49,8 @@ struct sl_stream {
 	struct sl_cuda *c;
 	sl_cu_stream handle;
 	sl_cu_event done; /* what sync waits for, without spinning */
+	void *note; /* of sl_cuda_stream_note */
+	sl_cuda_note_fn read;
 	pthread_mutex_t lock;
 	struct sl_cuda_call *free, *all;
 	sl_status failed; /* first of its host functions since the last sync */

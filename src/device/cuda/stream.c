@@ -5,12 +5,24 @@
  * reports the failure all the same.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "device/cuda/cuda_int.h"
 
+#define NOTE_BYTES 64
+
+/* All that was made of it. */
 static void free_stream(struct sl_stream *s)
 {
+	struct sl_cuda *c = s->c;
+
+	if (s->note != NULL)
+		sl_cuda_release(c, c->cu.cuMemFreeHost(s->note));
+	if (s->done != NULL)
+		sl_cuda_release(c, c->cu.cuEventDestroy_v2(s->done));
+	if (s->handle != NULL)
+		sl_cuda_release(c, c->cu.cuStreamDestroy_v2(s->handle));
 	while (s->all != NULL) {
 		struct sl_cuda_call *call = s->all;
 
@@ -24,15 +36,15 @@ static void free_stream(struct sl_stream *s)
 static sl_status make_handles(struct sl_stream *s)
 {
 	struct sl_cuda *c = s->c;
-	sl_status st;
 
 	SL_TRY(sl_cuda_enter(c));
 	SL_TRY(SL_CUDA(c, cuStreamCreate, &s->handle, SL_CU_STREAM_NON_BLOCKING));
-	st = SL_CUDA(c, cuEventCreate, &s->done,
-		SL_CU_EVENT_BLOCKING_SYNC | SL_CU_EVENT_DISABLE_TIMING);
-	if (st != SL_OK)
-		sl_cuda_release(c, c->cu.cuStreamDestroy_v2(s->handle));
-	return st;
+	SL_TRY(SL_CUDA(c, cuEventCreate, &s->done,
+		SL_CU_EVENT_BLOCKING_SYNC | SL_CU_EVENT_DISABLE_TIMING));
+	SL_TRY(SL_CUDA(
+		c, cuMemHostAlloc, &s->note, NOTE_BYTES, SL_CU_MEMHOSTALLOC_PORTABLE));
+	memset(s->note, 0, NOTE_BYTES);
+	return SL_OK;
 }
 
 sl_status sl_cuda_stream_create(struct sl_device *d, struct sl_stream **out)
@@ -59,8 +71,6 @@ void sl_cuda_stream_destroy(struct sl_device *d, struct sl_stream *s)
 	sl_cuda_release(c, c->cu.cuCtxSetCurrent(c->ctx));
 	/* The driver would go on with what is in it, and call back to freed memory. */
 	sl_cuda_release(c, c->cu.cuStreamSynchronize(s->handle));
-	sl_cuda_release(c, c->cu.cuEventDestroy_v2(s->done));
-	sl_cuda_release(c, c->cu.cuStreamDestroy_v2(s->handle));
 	free_stream(s);
 }
 
@@ -175,6 +185,8 @@ sl_status sl_cuda_sync(struct sl_device *d, struct sl_stream *s)
 	SL_TRY(sl_cuda_enter(c));
 	SL_TRY(SL_CUDA(c, cuEventRecord, s->done, s->handle));
 	SL_TRY(SL_CUDA(c, cuEventSynchronize, s->done));
+	if (s->read != NULL)
+		SL_TRY(s->read(s->note));
 	pthread_mutex_lock(&s->lock);
 	st = s->failed == SL_OK ? SL_OK : SL_FAIL(s->failed, "%s", s->why);
 	s->failed = SL_OK;
@@ -185,6 +197,12 @@ sl_status sl_cuda_sync(struct sl_device *d, struct sl_stream *s)
 sl_cu_stream sl_cuda_stream_handle(const struct sl_stream *s)
 {
 	return s->handle;
+}
+
+void *sl_cuda_stream_note(struct sl_stream *s, sl_cuda_note_fn read)
+{
+	s->read = read;
+	return s->note;
 }
 
 struct sl_device *sl_cuda_stream_device(const struct sl_stream *s)
