@@ -54,7 +54,11 @@ uint64_t sl_srv_pid_start(pid_t pid)
 	if (!at)
 		return 0;
 	at++;
-	at[strspn(at, "0123456789")] = '\0';
+	n = strspn(at, "0123456789");
+	/* Its connections end before it does, but after its memory. */
+	if (strncmp(at + n, " 0 ", 3) == 0)
+		return 0;
+	at[n] = '\0';
 	return sl_u64_parse(at, &start) == SL_OK ? start : 0;
 }
 
@@ -448,6 +452,17 @@ void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why)
 	sl_srv_asks_of_job(s, j->id);
 	sl_srv_remember(s, j, text);
 	sl_srv_job_free(s, j);
+}
+
+void sl_srv_job_part(struct sl_serve *s, struct sl_srv_job *j, const char *why)
+{
+	bool lives = j->pid_start == 0 || sl_srv_pid_start(j->pid) == j->pid_start;
+
+	if (lives && (j->granted || j->overhang)) {
+		sl_turn_revoke(j->page);
+		sl_srv_mem_revoke(s, j->lane, j->user);
+	}
+	sl_srv_job_end(s, j, why);
 }
 
 void sl_srv_job_lose(

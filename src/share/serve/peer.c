@@ -54,7 +54,7 @@ void sl_srv_peer_close(struct sl_serve *s, struct sl_srv_peer *p, const char *wh
 	sl_srv_asks_of_peer(s, p);
 	if (j) {
 		j->peer = NULL;
-		sl_srv_job_end(s, j, why ? why : "its connection ended");
+		sl_srv_job_part(s, j, why ? why : "its connection ended");
 	}
 }
 

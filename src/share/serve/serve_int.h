@@ -54,6 +54,9 @@ SL_NODISCARD sl_status sl_srv_register(
 struct sl_srv_job *sl_srv_job_find(const struct sl_serve *s, uint32_t id);
 /* Its process or connection is gone, or it said so. */
 void sl_srv_job_end(struct sl_serve *s, struct sl_srv_job *j, const char *why);
+/* Its connection is gone. Who lives may be at work: the lane's memory is not for others.
+ */
+void sl_srv_job_part(struct sl_serve *s, struct sl_srv_job *j, const char *why);
 /* Takes its memory and tells it, then ends it. */
 void sl_srv_job_lose(
 	struct sl_serve *s, struct sl_srv_job *j, sl_status code, const char *why);
@@ -65,7 +68,7 @@ void sl_srv_job_hold(struct sl_serve *s, struct sl_srv_job *j, unsigned why, boo
 void sl_srv_idle(struct sl_serve *s); /* who is idle for long may be parked */
 sl_ns sl_srv_idle_due(const struct sl_serve *s);
 SL_NODISCARD sl_status sl_srv_job_watch(struct sl_serve *s, struct sl_srv_job *j);
-/* When the process began; 0: it is not there. */
+/* When the process began; 0: it is not there, or has no memory any more. */
 uint64_t sl_srv_pid_start(pid_t pid);
 SL_NODISCARD sl_status sl_srv_job_room(struct sl_serve *s); /* for one more */
 struct sl_step sl_srv_arrival(struct sl_serve *s, const struct sl_srv_job *j);

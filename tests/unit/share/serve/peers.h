@@ -71,15 +71,20 @@ static inline void peer_want_error(struct peer *p, sl_status code, const char *p
 	assert_non_null(strstr(p->last.u.error.text, part));
 }
 
-static inline void peer_hello(struct rig *r, struct peer *p, uid_t user)
+static inline void peer_hello_as(struct rig *r, struct peer *p, uid_t user, pid_t pid)
 {
 	struct sl_msg m = {.number = SL_MSG_HELLO,
 		.u.hello = {.magic = SL_WIRE_MAGIC, .version = SL_WIRE_VERSION}};
 
 	*p = (struct peer){.page_fd = -1, .p_fd = -1, .lane_fd = -1};
-	peer_open_as(r, p, user, getpid());
+	peer_open_as(r, p, user, pid);
 	peer_send(r, p, m);
 	peer_want(p, SL_MSG_WELCOME);
+}
+
+static inline void peer_hello(struct rig *r, struct peer *p, uid_t user)
+{
+	peer_hello_as(r, p, user, getpid());
 }
 
 /* A new connection for the same job. */

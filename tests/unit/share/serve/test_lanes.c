@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of lanes: emptied, replaced, made smaller; never under a job that runs. */
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "device/shared.h"
 #include "unit/share/serve/peers.h"
 
@@ -59,6 +62,7 @@ static void a_lane_is_as_small_as_its_jobs_allow(void **state)
 	peer_join(&r, &q, A, job_of(1, 3));
 	assert_int_equal(info_of(q.lane_fd).bytes, 8 * PAGE);
 	assert_true(info_of(q.lane_fd).inode == info_of(p.lane_fd).inode);
+	peer_send(&r, &p, (struct sl_msg){.number = SL_MSG_END});
 	peer_close(&p);
 	rig_turn(&r);
 	assert_int_equal(info_of(q.lane_fd).bytes, 3 * PAGE);
@@ -88,6 +92,70 @@ static void a_turn_waits_until_what_another_user_left_is_gone(void **state)
 	assert_true(sl_turn_try(q.page));
 	assert_int_equal(info_of(p.lane_fd).held_bytes, 0);
 	peer_close(&p);
+	peer_close(&q);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
+/* It is cut off, or closes its connection, and may still be at work. */
+static void memory_of_one_that_lives_and_is_off_the_list_is_nobodys(void **state)
+{
+	struct rig r;
+	struct peer p, q;
+	uint64_t before;
+
+	(void)state;
+	rig_init(&r, "64KiB");
+	rig_start(&r);
+	peer_join(&r, &p, A, job_of(1, 8));
+	peer_run(&r, &p, 1);
+	peer_join(&r, &q, A, job_of(1, 8));
+	before = info_of(q.lane_fd).inode;
+	assert_true(sl_turn_try(p.page));
+	sl_link_destroy(p.link);
+	p.link = NULL;
+	rig_turn(&r);
+	assert_true(sl_turn_revoked(p.page));
+	assert_int_equal(info_of(p.lane_fd).bytes, 0);
+	assert_false(sl_turn_try(q.page));
+	peer_want(&q, SL_MSG_LANE);
+	sl_fs_close(q.lane_fd);
+	q.lane_fd = sl_link_take(q.link, 0);
+	assert_true(info_of(q.lane_fd).inode != before);
+	peer_send(&r, &q, (struct sl_msg){.number = SL_MSG_READY});
+	assert_true(sl_turn_try(q.page));
+	peer_close(&p);
+	peer_close(&q);
+	rig_turn(&r);
+	rig_stop(&r);
+}
+
+/* Of one that was killed nothing is at work any more. */
+static void memory_of_one_that_was_killed_is_the_others_as_it_is(void **state)
+{
+	pid_t child = fork();
+	struct rig r;
+	struct peer p, q;
+
+	(void)state;
+	if (child == 0)
+		for (;;)
+			(void)pause();
+	assert_true(child > 0);
+	rig_init(&r, "64KiB");
+	rig_start(&r);
+	peer_hello_as(&r, &p, A, child);
+	peer_send(&r, &p, job_of(1, 8));
+	peer_registered(&p);
+	peer_admitted(&r, &p);
+	peer_run(&r, &p, 1);
+	peer_join(&r, &q, A, job_of(1, 8));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	peer_close(&p);
+	rig_turn(&r);
+	assert_int_equal(info_of(q.lane_fd).bytes, 8 * PAGE);
+	assert_true(sl_turn_try(q.page));
 	peer_close(&q);
 	rig_turn(&r);
 	rig_stop(&r);
@@ -137,6 +205,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(a_turn_that_comes_back_ends_the_emptying),
 		SL_TEST(a_turn_waits_until_what_another_user_left_is_gone),
+		SL_TEST(memory_of_one_that_lives_and_is_off_the_list_is_nobodys),
+		SL_TEST(memory_of_one_that_was_killed_is_the_others_as_it_is),
 		SL_TEST(a_lane_is_as_small_as_its_jobs_allow),
 		SL_TEST(who_is_ready_for_memory_that_was_replaced_is_not_ready),
 	};
