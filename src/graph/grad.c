@@ -11,8 +11,12 @@
  * saw: versions are compared for each node that the operator added.
  * 4. A root changed in place below the point that a gradient flows to cannot be
  * differentiated.
+ * 5. What a gradient reads that is cheap to make from values kept anyway is made again
+ * beside it: from its last use of the forward pass to there it holds no memory.
  */
 #include "graph/ir.h"
+
+#include <string.h>
 
 #include "base/alloc.h"
 #include "graph/ir_int.h"
@@ -27,7 +31,11 @@ struct sweep {
 	bool *need; /* [n_values] */
 	bool *flows; /* [n_values] root that a gradient has flown to */
 	sl_val *grad; /* [n_values] sum so far */
+	sl_val *again; /* [n_values] made again for gradients; itself where it stays */
 };
+
+/* Smaller values are not worth a second operator. */
+#define AGAIN_LEAST ((uint64_t)64 << 10)
 
 static bool bit(uint32_t mask, int i)
 {
@@ -169,15 +177,58 @@ static sl_status flow(struct sweep *s, sl_val to, sl_val d)
 	return sl_graph_status(s->g);
 }
 
+/* Whether node k, run now, would see what it saw, and v still holds what it gave. */
+static bool is_unchanged(const struct sl_graph *g, uint32_t k, sl_val v)
+{
+	const struct sl_ir_node *n = &g->nodes[k];
+
+	for (int i = 0; i < n->n_in; i++)
+		if (!sl_val_is_none(n->in[i]) &&
+			g->values[g->values[n->in[i].index].root].version !=
+				n->in_version[i])
+			return false;
+	return g->values[g->values[v.index].root].version == 0;
+}
+
+/* v as its gradients' readers should take it. Its producer is differentiated, too, and so
+ * keeps what it reads. */
+static sl_val made_again(struct sweep *s, sl_val v)
+{
+	uint32_t k = needs(s, v) ? s->g->values[v.index].producer : SL_IR_NO_NODE;
+	struct sl_node_types types;
+
+	if (k == SL_IR_NO_NODE || !is_unchanged(s->g, k, v))
+		return v;
+	if (!sl_val_is_none(s->again[v.index]))
+		return s->again[v.index];
+	/* A copy: adding nodes moves the graph's table. */
+	const struct sl_ir_node n = s->g->nodes[k];
+	sl_val made = SL_VAL_NONE;
+	if (n.op->flags & SL_OP_VIEW) {
+		sl_val in[SL_OP_MAX_IN];
+		memcpy(in, n.in, (size_t)n.n_in * sizeof(*in));
+		in[0] = made_again(s, n.in[0]);
+		if (in[0].index != n.in[0].index)
+			made = sl_graph_add(s->g, n.op, n.attr, in, n.n_in, NULL);
+	} else if (n.op->again && n.out[0].index == v.index &&
+		   sl_type_bytes(&s->g->values[v.index].type) >= AGAIN_LEAST) {
+		struct sl_node_info info = sl_ir_info(s->g, k, &types);
+		made = n.op->again(s->g, &info, n.in, n.out);
+	}
+	s->again[v.index] = sl_val_is_none(made) ? v : made;
+	return s->again[v.index];
+}
+
 static sl_status call_grad(struct sweep *s, uint32_t node, const struct sl_ir_node *n,
 	const bool *need, sl_val *din)
 {
 	struct sl_node_types types;
 	struct sl_node_info info = sl_ir_info(s->g, node, &types);
+	sl_val in[SL_OP_MAX_IN];
 	sl_val dout[SL_OP_MAX_OUT];
 	struct sl_grad c = {.g = s->g,
 		.node = &info,
-		.in = n->in,
+		.in = in,
 		.out = n->out,
 		.dout = dout,
 		.need = need,
@@ -189,6 +240,8 @@ static sl_status call_grad(struct sweep *s, uint32_t node, const struct sl_ir_no
 	if (!n->op->grad)
 		return SL_FAIL(SL_E_UNSUPPORTED,
 			"%s has no gradient, but the loss depends on it", n->op->name);
+	for (int i = 0; i < n->n_in; i++)
+		in[i] = made_again(s, n->in[i]);
 	SL_TRY(n->op->grad(&c));
 	SL_TRY(sl_graph_status(s->g));
 	return check_added(s->g, node, n, first_added);
@@ -286,11 +339,12 @@ static sl_status sweep_init(struct sweep *s)
 	s->need = sl_calloc(s->n_values, sizeof(*s->need));
 	s->flows = sl_calloc(s->n_values, sizeof(*s->flows));
 	s->grad = sl_calloc(s->n_values, sizeof(*s->grad));
-	if (!s->need || !s->flows || !s->grad)
+	s->again = sl_calloc(s->n_values, sizeof(*s->again));
+	if (!s->need || !s->flows || !s->grad || !s->again)
 		return SL_FAIL(SL_E_NOMEM, "no host memory for gradients of %u values",
 			s->n_values);
 	for (uint32_t i = 0; i < s->n_values; i++)
-		s->grad[i] = SL_VAL_NONE;
+		s->grad[i] = s->again[i] = SL_VAL_NONE;
 	s->end = producer == SL_IR_NO_NODE ? 0 : producer + 1;
 	return SL_OK;
 }
@@ -318,5 +372,6 @@ out:
 	sl_free(s.need);
 	sl_free(s.flows);
 	sl_free(s.grad);
+	sl_free(s.again);
 	return st;
 }

@@ -6,7 +6,9 @@
  *
  * 1. The gradient of the first computes the sign of y again from x, so that y need not be
  * kept for it.
- * 2. The gradient of the second is made of relu_dx and batch_norm_dx: z needs what
+ * 2. Gradients that read y have it made again from x and the mean and variance that are
+ * known then, the optional inputs of the first.
+ * 3. The gradient of the second is made of relu_dx and batch_norm_dx: z needs what
  * relu_dx gives anyway.
  */
 #include "op/batch_norm.h"
@@ -14,6 +16,8 @@
 #include <math.h>
 
 #include "base/compiler.h"
+
+extern const struct sl_op sl_op_batch_norm_add_relu;
 
 static const struct sl_attr_field fields[] = {SL_ATTR(struct sl_eps_attr, eps, F64, 1)};
 
@@ -26,7 +30,9 @@ static sl_status check(const struct sl_node_info *n, int last)
 
 static sl_status infer(const struct sl_node_info *n, struct sl_type *out)
 {
-	SL_TRY(check(n, 3));
+	SL_TRY(check(n, n->n_in));
+	if (n->n_in != 3 && n->n_in != 5)
+		return SL_FAIL(SL_E_INVALID, "a mean without a variance; give both");
 	sl_batch_norm_types(n, out);
 	return SL_OK;
 }
@@ -54,6 +60,9 @@ static sl_status grad(struct sl_grad *c)
 	sl_val d[3];
 
 	SL_TRY(sl_batch_norm_check_flow(c));
+	if (sl_node_has(c->node, 3))
+		return SL_FAIL(SL_E_UNSUPPORTED, "batch_norm_relu with a mean that is "
+						 "given has no gradient");
 	sl_batch_norm_relu_dx(c->g, of, c->dout[0], attr->eps, d);
 	for (int i = 0; i < 3; i++)
 		if (c->need[i])
@@ -79,12 +88,31 @@ static sl_status add_grad(struct sl_grad *c)
 	return SL_OK;
 }
 
+static sl_val again(struct sl_graph *g, const struct sl_node_info *n, const sl_val *in,
+	const sl_val *out)
+{
+	const sl_val known[5] = {in[0], in[1], in[2], out[1], out[2]};
+
+	return sl_graph_add(g, n->op, n->attr, known, 5, NULL);
+}
+
+static bool adds(const struct sl_call *c)
+{
+	return c->node->op == &sl_op_batch_norm_add_relu;
+}
+
 /* Mean and biased variance of a channel of x. */
 static void moments(
 	const struct sl_call *c, const struct sl_channels *s, int64_t ch, double out[2])
 {
 	double mean = 0;
 	double var = 0;
+
+	if (!adds(c) && sl_node_has(c->node, 4)) {
+		out[0] = sl_in(c, 3, ch);
+		out[1] = sl_in(c, 4, ch);
+		return;
+	}
 
 	for (int64_t i = 0; i < s->count; i++)
 		mean += sl_in(c, 0, sl_channels_at(s, ch, i));
@@ -109,7 +137,7 @@ static sl_status ref(const struct sl_call *c)
 		for (int64_t i = 0; i < s.count; i++) {
 			int64_t k = sl_channels_at(&s, ch, i);
 			double y = (sl_in(c, 0, k) - m[0]) * scale + sl_in(c, 2, ch);
-			y += c->node->n_in > 3 ? sl_in(c, 3, k) : 0;
+			y += adds(c) ? sl_in(c, 3, k) : 0;
 			sl_put(c, 0, k, y <= 0 ? 0 : y);
 		}
 		sl_put(c, 1, ch, m[0]);
@@ -169,7 +197,7 @@ const struct sl_op sl_op_batch_norm_relu = {
 	.fields = fields,
 	.n_fields = SL_COUNT(fields),
 	.min_in = 3,
-	.max_in = 3,
+	.max_in = 5,
 	.n_out = 3,
 	.nhwc_in = 1,
 	.nhwc_out = 1,
@@ -177,6 +205,7 @@ const struct sl_op sl_op_batch_norm_relu = {
 	.low_in = 1,
 	.infer = infer,
 	.grad = grad,
+	.again = again,
 	.cost = cost,
 	.ref = ref,
 };

@@ -179,6 +179,7 @@ const struct sl_op sl_op_layer_norm = {
 	.low_in = 1,
 	.infer = infer,
 	.grad = grad,
+	.again = sl_op_again,
 	.cost = cost,
 	.ref = ref,
 };

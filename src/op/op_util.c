@@ -329,6 +329,13 @@ void sl_cost_pick(const struct sl_node_info *n, int index, struct sl_cost *out)
 const struct sl_attr_field sl_axis_fields[1] = {
 	SL_ATTR(struct sl_axis_attr, axis, I64, 1)};
 
+sl_val sl_op_again(struct sl_graph *g, const struct sl_node_info *n, const sl_val *in,
+	const sl_val *out)
+{
+	(void)out;
+	return sl_graph_add(g, n->op, n->attr, in, n->n_in, NULL);
+}
+
 void sl_cost_move(const struct sl_node_info *n, struct sl_cost *out)
 {
 	*out = (struct sl_cost){0};

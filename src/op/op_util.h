@@ -103,6 +103,10 @@ sl_val sl_op_add2(
 sl_val sl_op_add3(struct sl_graph *g, const struct sl_op *op, const void *attr, sl_val a,
 	sl_val b, sl_val c);
 
+/* sl_op.again by the same node a second time. */
+sl_val sl_op_again(struct sl_graph *g, const struct sl_node_info *n, const sl_val *in,
+	const sl_val *out);
+
 /* A shape kept in attributes (for `_dx` operators): fields "rank" and "dim". */
 #define SL_ATTR_SHAPE(type, member) \
 	{.name = #member ".rank", \

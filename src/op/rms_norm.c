@@ -147,6 +147,7 @@ const struct sl_op sl_op_rms_norm = {
 	.n_out = 2,
 	.infer = infer,
 	.grad = grad,
+	.again = sl_op_again,
 	.cost = cost,
 	.ref = ref,
 };

@@ -261,6 +261,7 @@ const struct sl_op sl_op_gelu = {
 	.low_in = 1,
 	.infer = sl_infer_same_float,
 	.grad = gelu_grad,
+	.again = sl_op_again,
 	.ref = gelu_ref,
 };
 

@@ -59,11 +59,17 @@ static void relu_plane(
 	}
 }
 
+/* Whether mean and variance are inputs. */
+static bool is_known(const struct sl_call *c)
+{
+	return sl_node_has(c->node, 4);
+}
+
 static void write_plane(
 	const struct sl_call *c, int64_t at, int64_t n, const float k[4], bool relu)
 {
 	enum sl_dtype t = c->node->in[0].dtype;
-	bool added = c->node->n_in > 3 && relu;
+	bool added = relu && sl_node_has(c->node, 3) && !is_known(c);
 	float buf[3][SL_LOW_BLOCK];
 
 	for (int64_t m, end = at + n; at < end; at += m) {
@@ -97,6 +103,21 @@ static double add_plane(
 	return sum;
 }
 
+static void again_channel(const struct sl_call *c, const struct channels *s, int64_t ch)
+{
+	const struct sl_eps_attr *attr = c->node->attr;
+	float mean = ((const float *)c->in[3])[ch];
+	float var = ((const float *)c->in[4])[ch];
+	double gamma = (double)((const float *)c->in[1])[ch];
+	const float k[4] = {mean, 0, (float)(gamma / sqrt((double)var + attr->eps)),
+		((const float *)c->in[2])[ch]};
+
+	for (int64_t i = 0; i < s->n; i++)
+		write_plane(c, plane(s, i, ch), s->inner, k, true);
+	((float *)c->out[1])[ch] = mean;
+	((float *)c->out[2])[ch] = var;
+}
+
 static void forward_channel(
 	const struct sl_call *c, const struct channels *s, int64_t ch, bool relu)
 {
@@ -128,7 +149,10 @@ static void forward_range(
 	struct channels s = channels_of(c);
 
 	for (int64_t ch = begin; ch < end; ch++)
-		forward_channel(c, &s, ch, arg != NULL);
+		if (arg && is_known(c))
+			again_channel(c, &s, ch);
+		else
+			forward_channel(c, &s, ch, arg != NULL);
 }
 
 static sl_status forward_run(const struct sl_call *c)

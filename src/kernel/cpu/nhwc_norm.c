@@ -111,8 +111,6 @@ static void join_range(
 	const struct sl_call *call, const void *arg, int64_t begin, int64_t end)
 {
 	const struct job *job = arg;
-	const struct sl_eps_attr *attr = call->node->attr;
-	const float *gamma = call->in[1];
 	float *mean = call->out[1];
 	float *var = call->out[2];
 	double sum[SL_NORM_STRIP], square[SL_NORM_STRIP];
@@ -125,11 +123,26 @@ static void join_range(
 			double v = square[i] / (double)job->r.rows;
 			mean[ch + i] = (float)sum[i];
 			var[ch + i] = (float)(v < 0 ? 0 : v);
-			job->scale[ch + i] =
-				(float)((double)gamma[ch + i] /
-					sqrt((double)var[ch + i] + attr->eps));
 		}
 	}
+}
+
+static void set_scales(const struct sl_call *call, const struct job *job)
+{
+	const struct sl_eps_attr *attr = call->node->attr;
+	const float *gamma = call->in[1];
+	const float *var = call->out[2];
+
+	for (int64_t ch = 0; ch < job->r.c; ch++)
+		job->scale[ch] =
+			(float)((double)gamma[ch] / sqrt((double)var[ch] + attr->eps));
+}
+
+/* Mean and variance that were handed out before. */
+static void take_known(const struct sl_call *call, const struct job *job)
+{
+	for (int i = 1; i < 3; i++)
+		memcpy(call->out[i], call->in[2 + i], (size_t)job->r.c * sizeof(float));
 }
 
 static SL_INLINE void write_row(const struct sl_call *call, const struct job *job,
@@ -205,9 +218,14 @@ static sl_status run(const struct sl_call *c, enum form form)
 	job.scale = c->workspace;
 	job.mean = job.scale + job.r.c;
 	job.square = job.mean + job.r.blocks * job.r.c;
-	sl_cpu_for(c, &job, job.r.blocks, 1, moments_range);
-	sl_cpu_for(c, &job, sl_norm_strips(&job.r),
-		sl_cpu_grain(job.r.blocks * SL_NORM_STRIP), join_range);
+	if (form == RELU && sl_node_has(c->node, 4)) {
+		take_known(c, &job);
+	} else {
+		sl_cpu_for(c, &job, job.r.blocks, 1, moments_range);
+		sl_cpu_for(c, &job, sl_norm_strips(&job.r),
+			sl_cpu_grain(job.r.blocks * SL_NORM_STRIP), join_range);
+	}
+	set_scales(c, &job);
 	sl_cpu_for(
 		c, &job, job.r.rows, job.r.block, writers[form][job.r.c % SL_LANES == 0]);
 	return SL_OK;
