@@ -7,7 +7,7 @@ NVCC ?= $(if $(SAN),,$(wildcard $(CUDA)/bin/nvcc))
 PLUGIN := $(BUILD)/libsluice_cuda.so
 PLUGIN_SRC := $(wildcard src/device/cuda/*.c src/kernel/cuda/*.c)
 # Pure functions of the library that the plug-in has copies of.
-PLUGIN_COPIES := src/base/units.c src/device/device_impl.c
+PLUGIN_COPIES := src/base/buf.c src/base/units.c src/device/device_impl.c
 PLUGIN_OBJ := $(patsubst src/%.c,$(BUILD)/pic/%.o,$(PLUGIN_SRC) $(PLUGIN_COPIES)) \
 	$(BUILD)/pic/image.o $(BUILD)/pic/stamp.o
 PLUGIN_CU := $(wildcard src/kernel/cuda/*.cu)
@@ -57,6 +57,9 @@ comma := ,
 -include $(PLUGIN_OBJ:.o=.d) $(BUILD)/stamp.d
 
 # A test compares our view of the driver's interface with the toolkit's.
+# NVRTC needs no card.
+$(BUILD)/tests/unit/device/cuda/test_nvrtc: $(addprefix $(BUILD)/pic/,image.o \
+	device/cuda/cache.o device/cuda/library.o device/cuda/nvrtc.o)
 ifneq ($(wildcard $(CUDA)/include/cuda.h),)
 $(BUILD)/tests/unit/device/cuda/%.o: CFLAGS += -isystem $(CUDA)/include
 endif

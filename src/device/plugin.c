@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/fs.h"
 #include "device/device_impl.h"
 
 static void bug_at(const char *file, int line, const char *what)
@@ -30,6 +31,9 @@ static const struct sl_plugin_host host = {
 	.calloc = sl_calloc,
 	.realloc = sl_realloc,
 	.free = sl_free,
+	.grow = sl_grow,
+	.fs_read = sl_fs_read,
+	.fs_write = sl_fs_write,
 };
 
 /* The file stays mapped: drivers and their threads do not survive dlclose. */

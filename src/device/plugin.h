@@ -15,7 +15,9 @@
  */
 #define SL_PLUGIN_ABI 1
 
+struct sl_buf;
 struct sl_device;
+struct sl_device_arena;
 struct sl_kernel_set; /* kernel/kernel.h */
 
 struct sl_plugin_host {
@@ -30,6 +32,22 @@ struct sl_plugin_host {
 	void *(*calloc)(size_t count, size_t size_bytes);
 	void *(*realloc)(void *p, size_t size_bytes);
 	void (*free)(void *p);
+	int (*grow)(
+		void **items, size_t *cap, size_t need, size_t item_bytes, size_t max);
+	sl_status (*fs_read)(const char *path, size_t max, struct sl_buf *out);
+	sl_status (*fs_write)(const char *path, const void *data, size_t len);
+};
+
+/*
+ * Device memory that processes hand on by descriptors, for lanes. `create` makes some and
+ * maps it nowhere; it is there while a descriptor or an arena holds it. `open` makes an
+ * arena of it, at addresses of this device's own; the bytes are those of its creation,
+ * and the descriptor stays the caller's. An arena of `open` ends as any other.
+ */
+struct sl_plugin_memory {
+	sl_status (*create)(struct sl_device *d, uint64_t bytes, int *out_fd);
+	sl_status (*open)(
+		struct sl_device *d, int fd, uint64_t bytes, struct sl_device_arena *out);
 };
 
 struct sl_plugin {
@@ -39,6 +57,7 @@ struct sl_plugin {
 	const char *summary;
 	sl_status (*create)(struct sl_device **out);
 	const struct sl_kernel_set *kernels; /* NULL: none */
+	const struct sl_plugin_memory *memory; /* NULL: none can be handed on */
 	/* What is there, in a line of text; a failure says what is missing. */
 	sl_status (*probe)(char *text, size_t size);
 };

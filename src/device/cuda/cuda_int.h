@@ -19,7 +19,21 @@ struct sl_cuda_driver {
 
 struct sl_cuda_arena; /* memory.c */
 struct sl_cuda_pinned;
-struct sl_cuda_module; /* module.c */
+struct sl_cuda_module; /* Code of a unit for one kind of card, from sl_alloc. */
+struct sl_cuda_code {
+	char *data;
+	size_t bytes;
+};
+/* nvrtc.c: compiles; SL_E_UNSUPPORTED with what the compiler says. */
+SL_NODISCARD sl_status sl_cuda_compile(int arch, const struct sl_cuda_image *image,
+	const struct sl_cuda_unit *u, struct sl_cuda_code *out);
+/* cache.c: the same, kept for the next run; and no longer kept. */
+SL_NODISCARD sl_status sl_cuda_code_take(int arch, const struct sl_cuda_image *image,
+	const struct sl_cuda_unit *u, struct sl_cuda_code *out);
+void sl_cuda_code_drop(
+	int arch, const struct sl_cuda_image *image, const struct sl_cuda_unit *u);
+
+/* module.c */
 
 struct sl_cuda {
 	struct sl_device base;
@@ -94,6 +108,7 @@ void sl_cuda_release(struct sl_cuda *c, sl_cu_result r);
 /* memory.c */
 SL_NODISCARD sl_status sl_cuda_arena_create(
 	struct sl_device *d, uint64_t bytes, struct sl_device_arena *out);
+extern const struct sl_plugin_memory sl_cuda_memory;
 void sl_cuda_arena_destroy(struct sl_device *d, struct sl_device_arena *a);
 SL_NODISCARD sl_status sl_cuda_pinned_create(
 	struct sl_device *d, uint64_t bytes, void **out);

@@ -23,6 +23,7 @@ typedef struct CUfunc_st *sl_cu_function;
 typedef struct CUgraph_st *sl_cu_graph;
 typedef struct CUgraphExec_st *sl_cu_graph_exec;
 typedef void (*sl_cu_host_fn)(void *ctx);
+typedef struct _nvrtcProgram *sl_nvrtc_program;
 
 struct sl_cu_uuid {
 	char bytes[16];

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/fs.h"
 #include "device/cuda/cuda_int.h"
 #include "device/plugin.h"
 
@@ -75,6 +76,21 @@ void sl_free(void *p)
 /* The kernels' side defines it (src/kernel/cuda); a plug-in without kernels has none. */
 extern const struct sl_kernel_set sl_cuda_kernels __attribute__((weak));
 
+int sl_grow(void **items, size_t *cap, size_t need, size_t item_bytes, size_t max)
+{
+	return host->grow(items, cap, need, item_bytes, max);
+}
+
+sl_status sl_fs_read(const char *path, size_t max, struct sl_buf *out)
+{
+	return host->fs_read(path, max, out);
+}
+
+sl_status sl_fs_write(const char *path, const void *data, size_t len)
+{
+	return host->fs_write(path, data, len);
+}
+
 static const struct sl_plugin plugin = {
 	.abi = SL_PLUGIN_ABI,
 	.stamp = &sl_plugin_stamp,
@@ -82,6 +98,7 @@ static const struct sl_plugin plugin = {
 	.summary = "NVIDIA GPUs through the driver's own interface",
 	.create = sl_cuda_create,
 	.kernels = &sl_cuda_kernels,
+	.memory = &sl_cuda_memory,
 	.probe = sl_cuda_probe,
 };
 

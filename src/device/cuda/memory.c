@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "device/cuda/cuda_int.h"
+#include "device/plugin.h"
 
 struct sl_cuda_arena {
 	struct sl_cuda_arena *next;
@@ -64,11 +65,9 @@ static sl_status take_memory(struct sl_cuda *c, struct sl_cuda_arena *a)
 		sl_size_print(free_bytes, left), sl_size_print(a->size, wanted));
 }
 
-static sl_status build(struct sl_cuda *c, uint64_t bytes, struct sl_cuda_arena *a)
+static sl_status measure(struct sl_cuda *c, uint64_t bytes, struct sl_cuda_arena *a)
 {
 	struct sl_cu_mem_prop prop = prop_of(c);
-	struct sl_cu_mem_access access = {
-		prop.location, SL_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	size_t granule = 0;
 
 	SL_TRY(SL_CUDA(c, cuMemGetAllocationGranularity, &granule, &prop,
@@ -77,17 +76,39 @@ static sl_status build(struct sl_cuda *c, uint64_t bytes, struct sl_cuda_arena *
 		return SL_FAIL(SL_E_UNSUPPORTED,
 			"the CUDA driver gives memory in pieces of %zu bytes", granule);
 	a->size = sl_align_up(bytes, granule);
+	return SL_OK;
+}
+
+/* Its physical memory under addresses of its own. */
+static sl_status map(struct sl_cuda *c, struct sl_cuda_arena *a)
+{
+	struct sl_cu_mem_access access = {
+		prop_of(c).location, SL_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
 	SL_TRY(SL_CUDA(c, cuMemAddressReserve, &a->base, a->size, 0, 0, 0));
-	SL_TRY(take_memory(c, a));
 	SL_TRY(SL_CUDA(c, cuMemMap, a->base, a->size, 0, a->mem, 0));
 	a->mapped = true;
 	return SL_CUDA(c, cuMemSetAccess, a->base, a->size, &access, 1);
 }
 
-sl_status sl_cuda_arena_create(
-	struct sl_device *d, uint64_t bytes, struct sl_device_arena *out)
+/* fd -1: memory of its own. */
+static sl_status build(struct sl_cuda *c, int fd, uint64_t bytes, struct sl_cuda_arena *a)
 {
-	struct sl_cuda *c = sl_cuda_of(d);
+	SL_TRY(measure(c, bytes, a));
+	if (fd < 0) {
+		SL_TRY(take_memory(c, a));
+	} else {
+		SL_TRY(SL_CUDA(c, cuMemImportFromShareableHandle, &a->mem,
+			(void *)(intptr_t)fd,
+			SL_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+		a->has_mem = true;
+	}
+	return map(c, a);
+}
+
+static sl_status make(
+	struct sl_cuda *c, int fd, uint64_t bytes, struct sl_device_arena *out)
+{
 	struct sl_cuda_arena *a;
 	sl_status st;
 
@@ -95,7 +116,7 @@ sl_status sl_cuda_arena_create(
 	a = sl_calloc(1, sizeof(*a));
 	if (a == NULL)
 		return SL_FAIL(SL_E_NOMEM, "no memory for an arena");
-	st = build(c, bytes, a);
+	st = build(c, fd, bytes, a);
 	if (st != SL_OK) {
 		release(c, a);
 		return st;
@@ -109,6 +130,52 @@ sl_status sl_cuda_arena_create(
 		.base = (uint8_t *)(uintptr_t)a->base, .bytes = bytes};
 	return SL_OK;
 }
+
+sl_status sl_cuda_arena_create(
+	struct sl_device *d, uint64_t bytes, struct sl_device_arena *out)
+{
+	return make(sl_cuda_of(d), -1, bytes, out);
+}
+
+static sl_status check_exports(const struct sl_cuda *c)
+{
+	return c->exports ? SL_OK
+			  : SL_FAIL(SL_E_UNSUPPORTED,
+				    "this card or system cannot hand device memory to "
+				    "other processes");
+}
+
+static sl_status memory_create(struct sl_device *d, uint64_t bytes, int *out_fd)
+{
+	struct sl_cuda *c = sl_cuda_of(d);
+	struct sl_cuda_arena a = {0};
+	int fd = -1;
+	sl_status st;
+
+	SL_TRY(check_exports(c));
+	SL_TRY(sl_cuda_enter(c));
+	SL_TRY(measure(c, bytes, &a));
+	SL_TRY(take_memory(c, &a));
+	st = SL_CUDA(c, cuMemExportToShareableHandle, &fd, a.mem,
+		SL_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	/* The descriptor holds it from now on. */
+	sl_cuda_release(c, c->cu.cuMemRelease(a.mem));
+	if (st == SL_OK)
+		*out_fd = fd;
+	return st;
+}
+
+static sl_status memory_open(
+	struct sl_device *d, int fd, uint64_t bytes, struct sl_device_arena *out)
+{
+	SL_TRY(check_exports(sl_cuda_of(d)));
+	return make(sl_cuda_of(d), fd, bytes, out);
+}
+
+const struct sl_plugin_memory sl_cuda_memory = {
+	.create = memory_create,
+	.open = memory_open,
+};
 
 void sl_cuda_arena_destroy(struct sl_device *d, struct sl_device_arena *arena)
 {

@@ -55,16 +55,30 @@ static sl_status make_modules(struct sl_cuda *c)
 	return SL_OK;
 }
 
+static sl_status load_compiled(
+	struct sl_cuda *c, const struct sl_cuda_unit *u, sl_cu_module *out)
+{
+	struct sl_cuda_code code = {0};
+	sl_status st;
+
+	SL_TRY(sl_cuda_code_take(c->arch, &sl_cuda_image, u, &code));
+	st = SL_CUDA(c, cuModuleLoadData, out, code.data);
+	sl_free(code.data);
+	/* A file that was damaged shall not stand in the way for ever. */
+	if (st == SL_E_UNSUPPORTED)
+		sl_cuda_code_drop(c->arch, &sl_cuda_image, u);
+	return st;
+}
+
 static sl_status load_unit(struct sl_cuda *c, unsigned i)
 {
 	const struct sl_cuda_unit *u = &sl_cuda_image.units[i];
 	sl_status st;
 
 	if (u->fatbin == NULL)
-		return SL_FAIL(SL_E_UNSUPPORTED,
-			"the plug-in has no code of %s: it was built without nvcc",
-			u->name);
-	st = SL_CUDA(c, cuModuleLoadData, &c->modules->units[i], u->fatbin);
+		st = load_compiled(c, u, &c->modules->units[i]);
+	else
+		st = SL_CUDA(c, cuModuleLoadData, &c->modules->units[i], u->fatbin);
 	return st == SL_OK ? SL_OK : sl_fail_prefix(st, "%s for sm_%d", u->name, c->arch);
 }
 

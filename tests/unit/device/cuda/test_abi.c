@@ -4,8 +4,9 @@
 
 #include "device/cuda/driver_abi.h"
 
-#if defined(__has_include) && __has_include(<cuda.h>)
+#if defined(__has_include) && __has_include(<cuda.h>) && __has_include(<nvrtc.h>)
 #include <cuda.h>
+#include <nvrtc.h>
 
 #define SAME_NUMBER(name, value) \
 	_Static_assert((int)CUDA_##name == (value), "CUDA_" #name);
@@ -41,6 +42,12 @@ SAME_PLACE(sl_cu_mem_access, flags, CUmemAccessDesc, flags)
 		#name);
 #include "device/cuda/driver.def"
 #undef SL_CU
+#define SL_NVRTC(name, args) \
+	_Static_assert( \
+		__builtin_types_compatible_p(__typeof__(&name), unsigned(*) args), \
+		#name);
+#include "device/cuda/nvrtc.def"
+#undef SL_NVRTC
 
 static void the_interface_is_the_drivers(void **state)
 {
