@@ -25,17 +25,20 @@ CU_FLAGS := -std=c++17 -O2 -g -fPIC -Wall -Wextra -Werror -Wno-unknown-pragmas -
 	-DSL_CUDA_EMULATE -Iinclude -Isrc -Itests -MMD -MP
 CU_DIRS := src/kernel/cuda tests/cuda/samples
 CU_OBJ := $(patsubst %,$(BUILD)/%.o,$(foreach d,$(CU_DIRS),$(if $(wildcard $(d)/entries.def),$(wildcard $(d)/*.cu))))
-CUDA_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/$(1)/*.c))
+CUDA_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(foreach d,$(1),$(wildcard tests/cuda/$(d)/*.c)))
 CUDA_BIN := $(if $(CXX_FOUND),$(call bins,cuda))
+CUDA_DRIVER := $(BUILD)/tests/cuda/libcuda.so.1
 $(BUILD)/.cu-flags: TEXT_OF = $(CXX) $(CU_FLAGS)
-$(BUILD)/tests/cuda/%.o: CFLAGS += -fPIC
+$(call CUDA_OBJ,emulate driver): CFLAGS += -fPIC -fvisibility=hidden
 $(BUILD)/%.cu.o: %.cu tests/cuda/emulate/wrap.cpp $(BUILD)/.cu-flags
 	@mkdir -p $(@D)
 	$(call say,CU,$(CXX) $(CU_FLAGS) -DSL_CU='"$(patsubst src/%,%,$(<:tests/%=%))"' \
 		-DSL_ENTRIES='"$(patsubst src/%,%,$(patsubst tests/%,%,$(dir $<)))entries.def"' -c tests/cuda/emulate/wrap.cpp -o $@)
-$(CUDA_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call CUDA_OBJ,emulate) $(CU_OBJ) $(HARNESS) $(LIB)
-	$(call say,LD,$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS))
--include $(CUDA_BIN:=.d) $(CU_OBJ:.o=.d) $(patsubst %.o,%.d,$(call CUDA_OBJ,*))
+$(CUDA_DRIVER): $(call CUDA_OBJ,emulate driver) $(CU_OBJ)
+	$(call say,LD,$(CC) -shared -pthread -Wl$(comma)-soname$(comma)$(@F) -Wl$(comma)-z$(comma)defs -Wl$(comma)-z$(comma)nodelete -o $@ $^ -lm)
+$(CUDA_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call CUDA_OBJ,rig) $(HARNESS) $(LIB) $(CUDA_DRIVER)
+	$(call say,LD,$(CC) $(LDFLAGS) -Wl$(comma)-rpath$(comma)'$$ORIGIN' -o $@ $^ -lcmocka $(LDLIBS))
+-include $(CUDA_BIN:=.d) $(CU_OBJ:.o=.d) $(patsubst %.o,%.d,$(call CUDA_OBJ,emulate driver rig))
 
 # Left out of check-fast, which is to take ten seconds.
 SLOW := $(BUILD)/tests/unit/session/% $(BUILD)/tests/unit/model/zoo/% \

@@ -169,6 +169,20 @@ struct run *run_of_thread(void)
 	return r;
 }
 
+void emu_thread_ends(void)
+{
+	struct run *r = emu_current_run;
+	if (r == NULL)
+		return;
+	emu_current_run = NULL;
+	munmap(r->stacks, (size_t)EMU_THREADS * STACK + SHARED_ROOM);
+	for (size_t i = 0; i < r->page_room; i++)
+		free(r->pages[i]);
+	free(r->pages);
+	free(r->table);
+	free(r);
+}
+
 static bool fits(struct run *r, const struct emu_launch *l)
 {
 	uint64_t threads = (uint64_t)l->block.x * l->block.y * l->block.z;

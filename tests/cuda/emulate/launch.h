@@ -12,6 +12,7 @@
  * because the compiler calls __tsan_read4() and its kin, which access.c answers.
  */
 
+#pragma GCC visibility push(default)
 enum {
 	EMU_WARP = 32,
 	EMU_THREADS = 1024, /* most in a block */
@@ -74,5 +75,10 @@ struct emu_result {
 
 /* Never fails by itself: what went wrong is in the result. Any thread may call. */
 void emu_run(const struct emu_launch *launch, struct emu_result *out);
+
+/* A thread that ran kernels gives back what it kept for the next. */
+void emu_thread_ends(void);
+
+#pragma GCC visibility pop
 
 #endif
