@@ -99,11 +99,14 @@ part-fault: $(FAULT_BIN)
 	$(call run,fault) --jobs $(JOBS) $(FAULT_BIN)
 part-e2e: all $(TOOLS_BIN)
 	$(call run,e2e) --timeout 400 --env SLUICE=$(abspath $(BUILD))/sluice $(E2E)
-part-cuda: $(CUDA_BIN)
+# Devices' conformance is asked of the CUDA device too, under some delays.
+CUDA_CONFORM := $(foreach s,0 1 2 3,"env SL_FAKE_SEED=$(s) $(BUILD)/tests/conform/device")
+part-cuda: $(CUDA_BIN) $(BUILD)/tests/conform/device $(PLUGIN)
 ifeq ($(CXX_FOUND),)
 	@echo "SKIP cuda: $(CXX) is not installed"; echo "cuda 0 0 1" >> $(RESULTS)
 else
-	$(call run,cuda) --jobs $(JOBS) $(CUDA_BIN)
+	$(call run,cuda) --jobs $(JOBS) --env SLUICE_PLUGINS=$(abspath $(BUILD)) \
+		--env SLUICE_CUDA_DRIVER=$(abspath $(CUDA_DRIVER)) $(CUDA_BIN) $(CUDA_CONFORM)
 endif
 part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
