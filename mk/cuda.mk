@@ -7,7 +7,7 @@ NVCC ?= $(if $(SAN),,$(wildcard $(CUDA)/bin/nvcc))
 PLUGIN := $(BUILD)/libsluice_cuda.so
 PLUGIN_SRC := $(wildcard src/device/cuda/*.c src/kernel/cuda/*.c)
 # Pure functions of the library that the plug-in has copies of.
-PLUGIN_COPIES := src/base/buf.c src/base/units.c src/device/device_impl.c
+PLUGIN_COPIES := src/base/buf.c src/base/units.c src/device/device.c src/tensor/dtype.c src/tensor/shape.c
 PLUGIN_OBJ := $(patsubst src/%.c,$(BUILD)/pic/%.o,$(PLUGIN_SRC) $(PLUGIN_COPIES)) \
 	$(BUILD)/pic/image.o $(BUILD)/pic/stamp.o
 PLUGIN_CU := $(wildcard src/kernel/cuda/*.cu)

@@ -1,49 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wrappers every caller goes through: checks live here, devices only do. And the
- * table. */
+/* The wrappers every caller goes through: checks live here, devices only do. A
+ * plug-in has a copy. */
 #include "device/device.h"
 
-#include <string.h>
-
 #include "base/assert.h"
-#include "base/buf.h"
-#include "base/compiler.h"
 #include "device/device_impl.h"
 
 #define PAGE 4096u
 
-static const struct sl_device_kind kinds[] = {
-#define SL_DEVICE(name, summary) {#name, summary, sl_device_create_##name},
-#include "device/devices.def"
-#undef SL_DEVICE
-};
-
-const struct sl_device_kind *sl_device_kind_at(size_t i)
+void sl_device_init(
+	struct sl_device *d, const struct sl_device_impl *impl, uint64_t bytes)
 {
-	return i < SL_COUNT(kinds) ? &kinds[i] : NULL;
-}
-
-static sl_status unknown_name(const char *name)
-{
-	struct sl_buf names = SL_BUF_INIT;
-	sl_status st = SL_OK;
-
-	for (size_t i = 0; i < SL_COUNT(kinds); i++)
-		SL_TRY_OUT(sl_buf_printf(&names, " %s", kinds[i].name));
-	st = SL_FAIL(SL_E_USAGE, "--device %s: no such device; there are:%s", name,
-		sl_buf_text(&names));
-out:
-	sl_buf_finish(&names);
-	return st;
-}
-
-sl_status sl_device_create(const char *name, struct sl_device **out)
-{
-	for (size_t i = 0; i < SL_COUNT(kinds); i++) {
-		if (strcmp(kinds[i].name, name) == 0)
-			return kinds[i].create(out);
-	}
-	return unknown_name(name);
+	SL_BUG(!impl->name || !impl->destroy || !impl->arena_create ||
+		!impl->arena_destroy);
+	SL_BUG(!impl->stream_create || !impl->stream_destroy || !impl->submit ||
+		!impl->sync);
+	SL_BUG(!impl->fence_create || !impl->fence_destroy || !impl->fence_record);
+	SL_BUG(!impl->fence_wait || !impl->fence_query);
+	SL_BUG(!impl->copy || !impl->fill || !impl->stream_wait);
+	SL_BUG(!impl->pinned_create || !impl->pinned_destroy);
+	d->impl = impl;
+	d->bytes = bytes;
 }
 
 void sl_device_destroy(struct sl_device *d)
