@@ -23,7 +23,19 @@ static void *address(const struct sl_exec *x, const struct sl_program_arg *arg)
 	return x->arena + x->storage_offset[arg->storage] + arg->offset;
 }
 
-static sl_status run_kernel(const struct sl_exec *x, uint32_t i, uint64_t workspace_at)
+static sl_status run_now(
+	const struct sl_program_op *op, const struct sl_call *call, uint64_t *ns)
+{
+	sl_ns begin = ns != NULL ? sl_clock_now() : 0;
+
+	SL_TRY(op->kernel->run(call));
+	if (ns != NULL)
+		*ns = (uint64_t)(sl_clock_now() - begin);
+	return SL_OK;
+}
+
+static sl_status run_kernel(
+	const struct sl_exec *x, uint32_t i, uint64_t workspace_at, uint64_t *ns)
 {
 	const struct sl_program_op *op = &x->program->ops[i];
 	void *in[SL_OP_MAX_IN], *out[SL_OP_MAX_OUT];
@@ -41,31 +53,33 @@ static sl_status run_kernel(const struct sl_exec *x, uint32_t i, uint64_t worksp
 		out[k] = address(x, &op->args[op->info.n_in + k]);
 	if (op->prepared.workspace_bytes > 0)
 		call.workspace = x->arena + workspace_at;
-	return op->kernel->run(&call);
+	if (x->launcher != NULL)
+		return x->launcher->launch(x->launcher->ctx, op, &call, ns);
+	return run_now(op, &call, ns);
 }
 
 static sl_status run_op(const struct sl_exec *x, uint32_t i)
 {
-	sl_ns begin;
-
 	bool needs = x->program->ops[i].prepared.workspace_bytes > 0;
 
 	SL_TRY(run_hooks(x, i, false));
 	sl_event_emit(x->events, SL_EV_OP_BEGIN, i, 0);
-	begin = x->op_ns != NULL ? sl_clock_now() : 0;
-	SL_TRY(run_kernel(x, i, needs ? x->workspace_offset[i] : SL_NO_OFFSET));
-	if (x->op_ns != NULL)
-		x->op_ns[i] = (uint64_t)(sl_clock_now() - begin);
+	SL_TRY(run_kernel(x, i, needs ? x->workspace_offset[i] : SL_NO_OFFSET,
+		x->op_ns != NULL ? &x->op_ns[i] : NULL));
 	sl_event_emit(x->events, SL_EV_OP_END, i, 0);
 	return run_hooks(x, i, true);
 }
 
+sl_status sl_exec_blame(
+	const struct sl_program *p, const struct sl_program_op *op, sl_status st)
+{
+	return sl_fail_prefix(st, "op %u (%s%s%s)", (uint32_t)(op - p->ops),
+		op->info.op->name, op->scope[0] != '\0' ? " in " : "", op->scope);
+}
+
 static sl_status name_op(const struct sl_exec *x, uint32_t i, sl_status st)
 {
-	const struct sl_program_op *op = &x->program->ops[i];
-
-	return sl_fail_prefix(st, "op %u (%s%s%s)", i, op->info.op->name,
-		op->scope[0] != '\0' ? " in " : "", op->scope);
+	return sl_exec_blame(x->program, &x->program->ops[i], st);
 }
 
 sl_status sl_exec_again(const struct sl_exec *x, uint32_t op, uint64_t workspace_at)
@@ -73,7 +87,7 @@ sl_status sl_exec_again(const struct sl_exec *x, uint32_t op, uint64_t workspace
 	sl_status st;
 
 	sl_event_emit(x->events, SL_EV_OP_BEGIN, op, 1);
-	st = run_kernel(x, op, workspace_at);
+	st = run_kernel(x, op, workspace_at, NULL);
 	sl_event_emit(x->events, SL_EV_OP_END, op, 1);
 	return st != SL_OK ? name_op(x, op, st) : SL_OK;
 }

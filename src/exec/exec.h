@@ -17,6 +17,17 @@ struct sl_hook {
 	sl_hook_fn after;
 };
 
+/*
+ * Runs kernels in the order of a stream instead of at once: the call's arrays are gone
+ * when it returns, its node, run and prepared state live until the stream is synced. `ns`
+ * (may be NULL) gets how long the kernel ran.
+ */
+struct sl_launcher {
+	void *ctx;
+	sl_status (*launch)(void *ctx, const struct sl_program_op *op,
+		const struct sl_call *call, uint64_t *ns);
+};
+
 struct sl_exec {
 	const struct sl_program *program;
 	uint8_t *arena;
@@ -27,6 +38,7 @@ struct sl_exec {
 	uint32_t n_hooks;
 	struct sl_event_ring *events; /* may be NULL */
 	uint64_t *op_ns; /* by op: how long its kernel ran; NULL: not measured */
+	const struct sl_launcher *launcher; /* NULL: kernels run when they are called */
 	struct sl_run run;
 };
 
@@ -40,5 +52,9 @@ SL_NODISCARD sl_status sl_exec_step(const struct sl_exec *x);
  */
 SL_NODISCARD sl_status sl_exec_again(
 	const struct sl_exec *x, uint32_t op, uint64_t workspace_at);
+
+/* Puts the op's name and scope before the failure's message. */
+sl_status sl_exec_blame(
+	const struct sl_program *p, const struct sl_program_op *op, sl_status st);
 
 #endif

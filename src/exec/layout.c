@@ -15,6 +15,7 @@
 
 struct pass {
 	const struct sl_graph *g;
+	const struct sl_kernel_set *kernels;
 	struct sl_graph *to;
 	const struct sl_op *relayout;
 	bool *able; /* [n_nodes] */
@@ -79,7 +80,7 @@ static bool is_able(struct pass *p, uint32_t k)
 		return false;
 	struct sl_node_info info = sl_ir_info(p->g, k, p->types);
 	info.nhwc = true;
-	return sl_kernel_select(&info) != &sl_kernel_ref;
+	return sl_kernel_is_fast(p->kernels, &info);
 }
 
 static void join(struct pass *p, uint32_t *first, sl_val v)
@@ -125,6 +126,13 @@ static double bytes_of(const struct pass *p, sl_val v)
 	return (double)sl_type_bytes(&p->g->values[v.index].type);
 }
 
+static bool is_special(const struct pass *p, const struct sl_node_info *n)
+{
+	const struct sl_kernel *k;
+
+	return sl_kernel_choose(p->kernels, n, &k) == SL_OK && k->rank >= RANK_SPECIAL;
+}
+
 /* Bytes of images that a convolution need not move; 0 for other nodes. */
 static double gain_of(struct pass *p, uint32_t k)
 {
@@ -134,7 +142,7 @@ static double gain_of(struct pass *p, uint32_t k)
 	if (!(n->op->flags & SL_OP_WANTS_NHWC))
 		return 0;
 	struct sl_node_info info = sl_ir_info(p->g, k, p->types);
-	if (sl_kernel_select(&info)->rank >= RANK_SPECIAL)
+	if (is_special(p, &info))
 		return 0;
 	for (int i = 0; i < n->n_in; i++) {
 		if (!names_in(n, i))
@@ -307,14 +315,19 @@ static sl_status begin(struct pass *p)
 	return SL_OK;
 }
 
-sl_status sl_layout_assign(const struct sl_graph *g, struct sl_graph *out)
+sl_status sl_layout_assign(const struct sl_graph *g, const struct sl_kernel_set *kernels,
+	struct sl_graph *out)
 {
-	struct pass p = {.g = g, .to = out, .relayout = sl_op_find("relayout")};
+	struct pass p = {.g = g,
+		.kernels = kernels,
+		.to = out,
+		.relayout = sl_op_find("relayout")};
+	bool any = sl_kernel_has(kernels, "relayout");
 	sl_status st;
 
 	SL_TRY_OUT(begin(&p));
 	for (uint32_t k = 0; k < g->n_nodes; k++)
-		p.able[k] = is_able(&p, k);
+		p.able[k] = any && is_able(&p, k);
 	find_regions(&p);
 	weigh(&p);
 	for (uint32_t k = 0; k < g->n_nodes; k++)

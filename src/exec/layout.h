@@ -3,6 +3,7 @@
 #define SL_EXEC_LAYOUT_H
 
 #include "graph/ir.h"
+#include "kernel/kernel.h"
 
 /*
  * Layout assignment (docs/adr/0033-layouts.md): which nodes of a graph run channels last,
@@ -20,7 +21,8 @@
 
 /* Like g, with layouts. It borrows from g, which must outlive it. Finish it in any case.
  */
-SL_NODISCARD sl_status sl_layout_assign(const struct sl_graph *g, struct sl_graph *out);
+SL_NODISCARD sl_status sl_layout_assign(const struct sl_graph *g,
+	const struct sl_kernel_set *kernels, struct sl_graph *out);
 void sl_layout_finish(struct sl_graph *g);
 
 #endif

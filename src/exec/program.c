@@ -26,6 +26,7 @@ static const enum sl_class class_of_role[SL_ROLE_COUNT] = {
 /* What sealing knows while it works; tables by graph id. */
 struct sealer {
 	const struct sl_graph *g;
+	const struct sl_kernel_set *kernels;
 	struct sl_program *p;
 	bool *keep; /* [n_nodes] */
 	uint32_t *order; /* [n_order] kept nodes */
@@ -265,6 +266,7 @@ static sl_status seal_node(struct sealer *s, uint32_t n, struct op_lists *l)
 {
 	struct sl_program *p = s->p;
 	struct sl_program_op *op;
+	sl_status st;
 
 	l->n_read = l->n_changed = l->n_born = 0;
 	list_inputs(s, &s->g->nodes[n], l);
@@ -276,7 +278,9 @@ static sl_status seal_node(struct sealer *s, uint32_t n, struct op_lists *l)
 	*op = (struct sl_program_op){0};
 	SL_TRY(copy_info(s, n, op));
 	SL_TRY(copy_lists(s, l, op));
-	op->kernel = sl_kernel_select(&op->info);
+	st = sl_kernel_choose(s->kernels, &op->info, &op->kernel);
+	if (st != SL_OK)
+		return op->scope[0] != '\0' ? sl_fail_prefix(st, "in %s", op->scope) : st;
 	if (op->kernel->prepare != NULL)
 		SL_TRY(op->kernel->prepare(&op->info,
 			&(struct sl_kernel_env){.threads = p->seal_threads},
@@ -301,13 +305,19 @@ static sl_status seal_nodes(struct sealer *s)
 
 sl_status sl_program_seal(const struct sl_graph *g, int threads, struct sl_program **out)
 {
+	return sl_program_seal_on(g, &sl_kernel_cpu, threads, out);
+}
+
+sl_status sl_program_seal_on(const struct sl_graph *g,
+	const struct sl_kernel_set *kernels, int threads, struct sl_program **out)
+{
 	struct sl_graph own = {0}; /* g with layouts */
-	struct sealer s = {.g = &own};
+	struct sealer s = {.g = &own, .kernels = kernels};
 	size_t n_values, n_nodes;
 	sl_status st;
 
 	SL_TRY(sl_graph_status(g));
-	SL_TRY_OUT(sl_layout_assign(g, &own));
+	SL_TRY_OUT(sl_layout_assign(g, kernels, &own));
 	n_values = (size_t)own.n_values + 1;
 	n_nodes = (size_t)own.n_nodes + 1;
 	s.p = sl_calloc(1, sizeof(*s.p));

@@ -53,9 +53,13 @@ struct sl_program {
 	int seal_threads;
 };
 
-/* threads: split counts follow it; it must be the same for all programs of a session. */
+/* By the CPU's kernels. threads: split counts follow it; it must be the same for all
+ * programs of a session. */
 SL_NODISCARD sl_status sl_program_seal(
 	const struct sl_graph *g, int threads, struct sl_program **out);
+/* By those of a set. SL_E_UNSUPPORTED, with the op's scope: it has none for a node. */
+SL_NODISCARD sl_status sl_program_seal_on(const struct sl_graph *g,
+	const struct sl_kernel_set *kernels, int threads, struct sl_program **out);
 void sl_program_destroy(struct sl_program *p);
 
 /* A tier that the trace shall name, with its link both ways; the way back into the device

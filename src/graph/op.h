@@ -5,6 +5,7 @@
 #include "sluice/graph.h"
 
 struct sl_pool;
+struct sl_stream;
 
 /*
  * What an operator is. One constant descriptor an operator, in src/op; the graph and the
@@ -33,7 +34,8 @@ struct sl_cost {
 	double bytes; /* read and written */
 };
 
-/* Called by feed and fetch nodes; data is device memory of `type`, only for the call. */
+/* Called by feed and fetch nodes; data is device memory of `type`, only for the call, or
+ * in the order of run->stream if there is one. */
 typedef sl_status (*sl_feed_fn)(void *ctx, const char *name, uint32_t part, void *data,
 	const struct sl_type *type);
 typedef sl_status (*sl_fetch_fn)(void *ctx, const char *name, uint32_t part,
@@ -44,8 +46,11 @@ struct sl_run {
 	uint64_t seed;
 	uint64_t step; /* optimizer steps done before this one */
 	struct sl_pool *pool; /* NULL: one thread */
+	/* Where kernels enqueue what they do (device/device.h); NULL: they do it. */
+	struct sl_stream *stream;
 	sl_feed_fn feed;
 	sl_fetch_fn fetch;
+	bool (*wants)(void *ctx, const char *name); /* fetched; NULL: all are */
 	void *io_ctx;
 };
 

@@ -40,6 +40,25 @@ struct sl_kernel {
 	void (*release)(void *state);
 };
 
+/* The kernels of one kind of device. */
+struct sl_kernel_set {
+	const char *device;
+	const struct sl_kernel *(*at)(size_t i); /* NULL past the end */
+	/* Runs what no row accepts; may give NULL. NULL: nothing does. */
+	const struct sl_kernel *(*last)(const struct sl_node_info *n);
+	/* `run` computes when it is called, so on a device of streams it is called when
+	 * the stream comes to it; else it enqueues on run->stream and returns. */
+	bool on_host;
+};
+extern const struct sl_kernel_set sl_kernel_cpu;
+
+/* Best kernel for the node; SL_E_UNSUPPORTED if the set has none. */
+SL_NODISCARD sl_status sl_kernel_choose(const struct sl_kernel_set *set,
+	const struct sl_node_info *n, const struct sl_kernel **out);
+/* Whether the set runs the node by better than the reference. */
+bool sl_kernel_is_fast(const struct sl_kernel_set *set, const struct sl_node_info *n);
+/* Whether any row is of that operator: graphs take forms of their own where it is. */
+bool sl_kernel_has(const struct sl_kernel_set *set, const char *op);
 /* Best kernel for the node on the CPU; falls back to the op's reference, so it always
  * finds one. */
 const struct sl_kernel *sl_kernel_select(const struct sl_node_info *n);

@@ -119,7 +119,8 @@ static sl_status build_train(const struct sl_instance_request *r, struct sl_inst
 		SL_TRY_OUT(add_part(
 			&t, first, (double)bind.size[SL_DIM_BATCH] / (double)x->batch));
 	}
-	SL_TRY_OUT(sl_optimizer_append(x->graph, r->config, t.params, t.grads, t.n));
+	SL_TRY_OUT(sl_optimizer_append(x->graph, r->config,
+		sl_kernel_has(r->kernels, "matmul_adamw"), t.params, t.grads, t.n));
 out:
 	trainer_finish(&t);
 	return st;
@@ -143,7 +144,7 @@ sl_status sl_instance_train(const struct sl_instance_request *r, struct sl_insta
 
 	SL_TRY_OUT(begin(r, &x));
 	SL_TRY_OUT(build_train(r, &x));
-	SL_TRY_OUT(sl_program_seal(x.graph, r->seal_threads, &x.program));
+	SL_TRY_OUT(sl_program_seal_on(x.graph, r->kernels, r->seal_threads, &x.program));
 	*out = x;
 	return SL_OK;
 out:
@@ -153,7 +154,7 @@ out:
 
 static bool runs_fast(const struct sl_node_info *n)
 {
-	return sl_kernel_select(n) != &sl_kernel_ref;
+	return sl_kernel_is_fast(&sl_kernel_cpu, n);
 }
 
 /* The prologue is kept only where it does something. */
@@ -180,9 +181,10 @@ sl_status sl_instance_eval(const struct sl_instance_request *r, struct sl_instan
 
 	SL_TRY_OUT(begin(r, &x));
 	SL_TRY_OUT(sl_graph_bind(x.graph, r->tmpl, &bind));
-	if (r->fixed_weights)
+	/* What passes make has the CPU's kernels in mind. */
+	if (r->fixed_weights && r->kernels->on_host)
 		SL_TRY_OUT(run_passes(&x, r->output));
-	SL_TRY_OUT(sl_program_seal(x.graph, r->seal_threads, &x.program));
+	SL_TRY_OUT(sl_program_seal_on(x.graph, r->kernels, r->seal_threads, &x.program));
 	*out = x;
 	return SL_OK;
 out:
@@ -190,12 +192,12 @@ out:
 	return st;
 }
 
-sl_status sl_instance_prologue(
-	struct sl_instance *of, int seal_threads, struct sl_instance *out)
+sl_status sl_instance_prologue(struct sl_instance *of,
+	const struct sl_kernel_set *kernels, int seal_threads, struct sl_instance *out)
 {
 	struct sl_instance x = {.batch = 1, .parts = 1};
 
-	SL_TRY(sl_program_seal(of->prologue, seal_threads, &x.program));
+	SL_TRY(sl_program_seal_on(of->prologue, kernels, seal_threads, &x.program));
 	x.graph = of->prologue;
 	of->prologue = NULL;
 	*out = x;

@@ -32,6 +32,7 @@ struct sl_instance_request {
 	const struct sl_graph *persistent; /* declares the persistent values; NULL: the
 					      instance itself does */
 	int64_t batch, seq;
+	const struct sl_kernel_set *kernels;
 	int seal_threads;
 	const char *output; /* with fixed weights: the one that is wanted; NULL: all */
 	bool fixed_weights; /* they never change: passes may put them in other forms */
@@ -44,8 +45,8 @@ SL_NODISCARD sl_status sl_instance_eval(
 	const struct sl_instance_request *r, struct sl_instance *out);
 /* What is run once before any of the evaluations: the prologue of one, which moves to
  * out. */
-SL_NODISCARD sl_status sl_instance_prologue(
-	struct sl_instance *of, int seal_threads, struct sl_instance *out);
+SL_NODISCARD sl_status sl_instance_prologue(struct sl_instance *of,
+	const struct sl_kernel_set *kernels, int seal_threads, struct sl_instance *out);
 void sl_instance_finish(struct sl_instance *x);
 
 #endif

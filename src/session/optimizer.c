@@ -24,6 +24,7 @@ struct slice {
 	struct sl_optim_attr attr;
 	sl_val product[2]; /* the gradient's factors, where the update makes it itself */
 	struct sl_matmul_attr form;
+	bool products; /* it may */
 };
 
 static void update_sgd(struct sl_graph *g, const struct slice *s)
@@ -204,7 +205,7 @@ static void update_param(struct sl_graph *g, const struct optimizer *o, struct s
 
 	do {
 		cut(&type, part, &s.attr);
-		if (o->takes_products && s.attr.count == 0)
+		if (s.products && o->takes_products && s.attr.count == 0)
 			find_product(g, &s);
 		for (int i = 0; i < o->n_states; i++)
 			s.state[i] = declare_state(g, &s, o->state[i], part);
@@ -277,12 +278,13 @@ static sl_status check_slices(
 }
 
 sl_status sl_optimizer_append(struct sl_graph *g, const struct sl_session_config *config,
-	const sl_val *params, const sl_val *grads, size_t n)
+	bool products, const sl_val *params, const sl_val *grads, size_t n)
 {
 	const struct optimizer *o = find(config->optim);
 	const struct sl_type counter = {.dtype = SL_I64, .shape = SL_SCALAR};
 	struct sl_schedule_attr schedule = config->schedule;
 	struct slice s = {
+		.products = products,
 		.attr = {.momentum = 0.9,
 			.beta1 = 0.9,
 			.beta2 = 0.999,

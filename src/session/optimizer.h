@@ -15,10 +15,11 @@
 #define SL_OPTIM_SLICE_BYTES ((int64_t)16 << 20)
 
 /* grads[i] belongs to params[i] and may be NONE. States are declared as NAME.exp_avg and
- * so on. */
+ * so on. products: updates may make gradients of small factors themselves, where the
+ * device has a kernel for that (matmul_adamw). */
 SL_NODISCARD sl_status sl_optimizer_append(struct sl_graph *g,
-	const struct sl_session_config *config, const sl_val *params, const sl_val *grads,
-	size_t n);
+	const struct sl_session_config *config, bool products, const sl_val *params,
+	const sl_val *grads, size_t n);
 /* Which elements of its parameter a state holds, from its name; false for a state of a
  * whole tensor. */
 struct sl_optimizer_slice {

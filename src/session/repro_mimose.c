@@ -81,6 +81,7 @@ static sl_status make_trace(void *ctx, int64_t size, struct sl_trace *out)
 		.config = &s->config,
 		.batch = s->batch,
 		.seq = size,
+		.kernels = s->machine.kernels,
 		.seal_threads = s->seal_threads};
 	struct sl_instance x = {0};
 	sl_status st;

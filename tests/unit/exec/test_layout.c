@@ -59,7 +59,7 @@ static void assign(struct net *n)
 			sl_kernel_select(&conv2d) == &sl_kernel_ref)
 			sl_test_skip("no kernel runs convolutions channels last");
 	}
-	sl_assert_ok(sl_layout_assign(n->g, &n->laid));
+	sl_assert_ok(sl_layout_assign(n->g, &sl_kernel_cpu, &n->laid));
 }
 
 static int count(const struct net *n, const char *op, bool nhwc)
@@ -163,7 +163,7 @@ static void every_allocation_may_fail(void **state)
 	for (long at = 1; failed; at++) {
 		sl_layout_finish(&n.laid);
 		sl_alloc_fail_at(at);
-		sl_status st = sl_layout_assign(n.g, &n.laid);
+		sl_status st = sl_layout_assign(n.g, &sl_kernel_cpu, &n.laid);
 		failed = sl_alloc_failed();
 		sl_alloc_fail_at(0);
 		assert_int_equal(st, failed ? SL_E_NOMEM : SL_OK);

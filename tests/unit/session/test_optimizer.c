@@ -120,7 +120,7 @@ static void updates_by_slice_are_updates_of_the_whole(void **state)
 	sl_assert_ok(sl_graph_create(&g));
 	w = sl_param(g, "w", &type, zero);
 	grad = sl_input(g, "grad", &type, NULL);
-	sl_assert_ok(sl_optimizer_append(g, &config, &w, &grad, 1));
+	sl_assert_ok(sl_optimizer_append(g, &config, true, &w, &grad, 1));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const struct sl_optim_attr *a = g->nodes[i].attr;
 
@@ -154,7 +154,7 @@ static const char *update_of_product(int64_t rows, const struct sl_session_confi
 		.wrt = &w,
 		.n_wrt = 1};
 	sl_assert_ok(sl_graph_grad(g, &r, &grad));
-	sl_assert_ok(sl_optimizer_append(g, config, &w, &grad, 1));
+	sl_assert_ok(sl_optimizer_append(g, config, true, &w, &grad, 1));
 	name = g->nodes[g->n_nodes - 2].op->name; /* before step_next */
 	sl_graph_destroy(g);
 	return name;
