@@ -152,7 +152,7 @@ static sl_status act_move(struct sl_engine *e, const struct sl_action *a, uint32
 	from = device_range(e, v, e->pair.now.at[v]);
 	SL_TRY(sl_engine_wait_range(e, &to, true));
 	SL_TRY(sl_residency_move(&e->pair.now, v, to.at));
-	memmove(e->opts.arena + to.at, e->opts.arena + from.at, to.len);
+	SL_TRY(sl_engine_move(e, to.at, from.at, to.len));
 	/* What of the old bytes the new ones do not cover: the front or the back. */
 	shift = to.at > from.at ? to.at - from.at : from.at - to.at;
 	shift = shift < from.len ? shift : from.len;

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "memory/plan.h"
 #include "memory/tier/tier.h"
+#include "memory/wire.h"
 
 /*
  * Carries a plan out: the only part of memory/ that touches the world. The executor calls
@@ -45,7 +46,7 @@ struct sl_engine_watch {
 };
 
 struct sl_engine_opts {
-	uint8_t *arena; /* borrowed; budget bytes, 4096-aligned */
+	uint8_t *arena; /* borrowed; budget bytes, 4096-aligned; with a wire never read */
 	uint64_t arena_bytes;
 	struct sl_tier *const
 		*tiers; /* one for each tier of the traces, same order; borrowed */
@@ -72,6 +73,11 @@ struct sl_engine_opts {
 	sl_status (*again)(void *ctx, uint32_t op);
 	void *again_ctx;
 	const struct sl_engine_watch *watch; /* borrowed; NULL: nobody */
+	/* All copies go over it; then no pool, no watch and no delay. Within a step
+	 * nothing is waited for: before(op) returns when the compute queue is behind all
+	 * that invariant 2 names, and failures of copies show at the next settle.
+	 * Borrowed; NULL: the arena is memory of the host. */
+	const struct sl_engine_wire *wire;
 	bool poison; /* tests: freed device bytes are filled with 0xAB */
 	/* tests: called on the copy thread before each copy, to delay it; may be NULL */
 	void (*delay)(void *ctx, uint32_t value);
@@ -94,7 +100,8 @@ SL_NODISCARD sl_status sl_engine_adopt(
 
 SL_NODISCARD sl_status sl_engine_before(struct sl_engine *e, uint32_t op);
 SL_NODISCARD sl_status sl_engine_after(struct sl_engine *e, uint32_t op);
-/* End of the iteration: waits for copies, checks that the end equals the plan's start. */
+/* End of the iteration: waits for copies (over a wire: the compute queue does), checks
+ * that the end equals the plan's start. */
 SL_NODISCARD sl_status sl_engine_end_step(struct sl_engine *e);
 /* Between steps: no copy is under way when it returns. Before the arena is somebody
  * else's for a while. */

@@ -37,7 +37,7 @@ static sl_status check_access(
 			"value %s (v%u): %zu bytes at %llu end beyond its %llu",
 			t->values[*v].name, *v, len, (unsigned long long)offset,
 			(unsigned long long)t->values[*v].bytes);
-	return SL_OK;
+	return sl_engine_wire_settle(e);
 }
 
 /* The aligned blocks around the next piece of w, at most a staging block. */
@@ -105,11 +105,14 @@ sl_status sl_engine_read(
 	struct sl_engine *e, uint32_t v, uint64_t offset, void *data, size_t len)
 {
 	const struct sl_residency *now = &e->pair.now;
+	const struct sl_engine_wire *wire = e->opts.wire;
 	struct window w;
 	uint32_t k = 0;
 
 	SL_TRY(check_access(e, &v, offset, len));
 	if (now->state[v] == SL_RES_RESIDENT) {
+		if (wire)
+			return wire->read(wire->ctx, now->at[v] + offset, data, len);
 		memcpy(data, e->opts.arena + now->at[v] + offset, len);
 		return SL_OK;
 	}
@@ -126,9 +129,12 @@ sl_status sl_engine_write(
 	struct sl_engine *e, uint32_t v, uint64_t offset, const void *data, size_t len)
 {
 	const struct sl_residency *now = &e->pair.now;
+	const struct sl_engine_wire *wire = e->opts.wire;
 
 	SL_TRY(check_access(e, &v, offset, len));
-	if (now->state[v] == SL_RES_RESIDENT)
+	if (now->state[v] == SL_RES_RESIDENT && wire)
+		SL_TRY(wire->write(wire->ctx, now->at[v] + offset, data, len));
+	else if (now->state[v] == SL_RES_RESIDENT)
 		memcpy(e->opts.arena + now->at[v] + offset, data, len);
 	for (uint32_t k = 0; k < now->n_tiers; k++) {
 		struct window w;

@@ -329,7 +329,7 @@ static void set_bounce(struct sl_engine *e)
 {
 	bool none = !e->pair.trace || e->pair.bounce_offset == SL_NO_OFFSET;
 
-	e->bounce = none ? NULL : e->opts.arena + e->pair.bounce_offset;
+	e->bounce = none || e->opts.wire ? NULL : e->opts.arena + e->pair.bounce_offset;
 	sl_engine_note_peak(e, &e->pair.reserved);
 }
 
@@ -342,6 +342,7 @@ sl_status sl_engine_adopt(
 	SL_TRY(sl_engine_look(e));
 	if (e->in_step)
 		return SL_FAIL(SL_E_INVALID, "a plan can be adopted only between steps");
+	SL_TRY(sl_engine_wire_settle(e));
 	SL_TRY_OUT(pair_init(&next, e, t, p));
 	SL_TRY_OUT(sl_engine_channels_fit(e, &next));
 	if (e->pair.trace) {
@@ -412,5 +413,6 @@ sl_status sl_engine_settle(struct sl_engine *e)
 {
 	if (e->in_step)
 		return SL_FAIL(SL_E_INVALID, "copies settle only between steps");
-	return sl_engine_wait_all(e);
+	SL_TRY(sl_engine_wait_all(e));
+	return sl_engine_wire_settle(e);
 }

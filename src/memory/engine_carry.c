@@ -290,9 +290,8 @@ static sl_status carry_hop(struct sl_engine *e, const struct hop *h, uint64_t by
 
 	sl_engine_note_peak(e, &h->to);
 	if (h->from.space == SL_TIER_DEVICE && h->to.space == SL_TIER_DEVICE) {
-		memmove(e->opts.arena + h->to.at, e->opts.arena + h->from.at, bytes);
 		e->stats.move_bytes += bytes;
-		return SL_OK;
+		return sl_engine_move(e, h->to.at, h->from.at, bytes);
 	}
 	if (h->to.space != SL_TIER_DEVICE)
 		e->stats.swap_out_bytes += bytes;
@@ -301,7 +300,7 @@ static sl_status carry_hop(struct sl_engine *e, const struct hop *h, uint64_t by
 	if (h->from.space != SL_TIER_DEVICE && h->to.space != SL_TIER_DEVICE)
 		return hop_tiers(e, h, bytes);
 	copy.in = h->to.space == SL_TIER_DEVICE;
-	return sl_engine_transfer(e, &copy);
+	return e->opts.wire ? sl_engine_wire_hop(e, &copy) : sl_engine_transfer(e, &copy);
 }
 
 /* The engine's values are in neither plan's places any more. */

@@ -134,6 +134,14 @@ static sl_status fit_ring(struct sl_engine *e, struct sl_channel *ch, uint64_t c
 	return SL_OK;
 }
 
+static sl_status fit_wire(struct sl_engine *e, uint32_t i)
+{
+	const struct sl_engine_wire *wire = e->opts.wire;
+
+	e->channels[i].id = i;
+	return wire->fit(wire->ctx, i, e->channels[i].mask + 1);
+}
+
 sl_status sl_engine_channels_fit(struct sl_engine *e, const struct sl_engine_pair *pair)
 {
 	uint32_t n = pair->trace->n_links;
@@ -142,7 +150,7 @@ sl_status sl_engine_channels_fit(struct sl_engine *e, const struct sl_engine_pai
 		if (pair->index.channel_copies[i] == 0)
 			continue;
 		SL_TRY(fit_ring(e, &e->channels[i], pair->index.channel_copies[i]));
-		SL_TRY(start_channel(e, i));
+		SL_TRY(e->opts.wire ? fit_wire(e, i) : start_channel(e, i));
 	}
 	pthread_mutex_lock(&e->lock);
 	if (n > e->n_channels)
@@ -193,7 +201,7 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void enqueue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
+static sl_status enqueue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
 {
 	struct sl_channel *ch = &e->channels[channel];
 	struct sl_copy *slot = &ch->ring[(ch->issued + 1) & ch->mask];
@@ -222,6 +230,7 @@ static void enqueue(struct sl_engine *e, uint32_t channel, const struct sl_copy 
 	ch->issued++;
 	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);
+	return e->opts.wire ? sl_engine_wire_issue(e, channel, slot) : SL_OK;
 }
 
 sl_status sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl_copy *c)
@@ -233,8 +242,7 @@ sl_status sl_engine_issue(struct sl_engine *e, uint32_t channel, const struct sl
 	if (sl_engine_is_together(e, c->in ? c->from.space : c->to.space))
 		return sl_engine_copy_together(e, channel, c);
 	sl_engine_release(e);
-	enqueue(e, channel, c);
-	return SL_OK;
+	return enqueue(e, channel, c);
 }
 
 /* Under lock. */
@@ -251,7 +259,7 @@ static void catch_up(struct sl_engine *e)
 
 sl_status sl_engine_look(struct sl_engine *e)
 {
-	if (e->pending > 0) {
+	if (e->pending > 0 && !e->opts.wire) {
 		pthread_mutex_lock(&e->lock);
 		catch_up(e);
 		pthread_mutex_unlock(&e->lock);
@@ -261,12 +269,14 @@ sl_status sl_engine_look(struct sl_engine *e)
 }
 
 /* Waits until number n of ch is done. */
-static sl_status wait_number(struct sl_engine *e, const struct sl_channel *ch, uint64_t n)
+static sl_status wait_number(struct sl_engine *e, struct sl_channel *ch, uint64_t n)
 {
 	sl_ns begin, waited;
 
 	if (ch->seen >= n)
 		return sl_engine_look(e);
+	if (e->opts.wire)
+		return sl_engine_wire_wait(e, ch, n);
 	begin = sl_clock_now();
 	pthread_mutex_lock(&e->lock);
 	while (ch->done < n && !e->failed)
@@ -285,7 +295,7 @@ sl_status sl_engine_wait_range(struct sl_engine *e, const struct sl_range *r, bo
 		return sl_engine_look(e);
 	SL_TRY(sl_engine_look(e));
 	for (uint32_t i = 0; i < e->n_channels; i++) {
-		const struct sl_channel *ch = &e->channels[i];
+		struct sl_channel *ch = &e->channels[i];
 		uint64_t n = last_conflict(ch, r, write);
 
 		if (n > 0 && e->opts.watch)

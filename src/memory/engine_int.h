@@ -185,11 +185,26 @@ void sl_engine_release(struct sl_engine *e);
 SL_NODISCARD sl_status sl_engine_index_takes(
 	struct sl_engine_index *x, const struct sl_trace *t, const struct sl_plan *p);
 
+/* engine_wire.c: over opts.wire. */
+SL_NODISCARD sl_status sl_engine_wire_issue(
+	struct sl_engine *e, uint32_t channel, const struct sl_copy *c);
+/* A copy at a boundary, done when it returns. */
+SL_NODISCARD sl_status sl_engine_wire_hop(struct sl_engine *e, const struct sl_copy *c);
+SL_NODISCARD sl_status sl_engine_wire_wait(
+	struct sl_engine *e, struct sl_channel *ch, uint64_t n);
+/* Nothing without a wire. */
+SL_NODISCARD sl_status sl_engine_wire_settle(struct sl_engine *e);
+/* Notes a failure, which every later call then gives; returns st. */
+sl_status sl_engine_break(struct sl_engine *e, sl_status st);
+
 /* engine_transfer.c: moves bytes, synchronously, on any thread. */
 SL_NODISCARD sl_status sl_engine_transfer(struct sl_engine *e, const struct sl_copy *c);
 /* Bytes a value of `bytes` takes in a space. */
 uint64_t sl_engine_space_bytes(const struct sl_engine *e, uint32_t space, uint64_t bytes);
 void sl_engine_poison(struct sl_engine *e, uint64_t at, uint64_t bytes);
+/* Within the device, in the order of what computes; may overlap. */
+SL_NODISCARD sl_status sl_engine_move(
+	struct sl_engine *e, uint64_t to, uint64_t from, uint64_t bytes);
 
 /* engine_carry.c: persistent values from the old pair's places to the new one's. */
 SL_NODISCARD sl_status sl_engine_carry(

@@ -21,8 +21,24 @@ uint64_t sl_engine_space_bytes(const struct sl_engine *e, uint32_t space, uint64
 
 void sl_engine_poison(struct sl_engine *e, uint64_t at, uint64_t bytes)
 {
-	if (e->opts.poison)
+	const struct sl_engine_wire *wire = e->opts.wire;
+
+	if (!e->opts.poison)
+		return;
+	if (wire)
+		(void)sl_engine_break(e, wire->fill(wire->ctx, at, POISON, bytes));
+	else
 		memset(e->opts.arena + at, POISON, bytes);
+}
+
+sl_status sl_engine_move(struct sl_engine *e, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	const struct sl_engine_wire *wire = e->opts.wire;
+
+	if (wire)
+		return sl_engine_break(e, wire->move(wire->ctx, to, from, bytes));
+	memmove(e->opts.arena + to, e->opts.arena + from, bytes);
+	return SL_OK;
 }
 
 static sl_status move_aligned(

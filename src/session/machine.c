@@ -269,14 +269,27 @@ int sl_machine_cores(void)
 	return cores < SL_POOL_WIDTH_MAX ? cores : SL_POOL_WIDTH_MAX;
 }
 
+/* Copies reach all of the host's memory at full speed only where it is pinned. */
+static sl_status open_host(struct sl_machine *m, uint64_t bytes, struct sl_tier **out)
+{
+	if (bytes > 0)
+		SL_TRY(sl_device_pinned_create(m->device, bytes, &m->host_memory));
+	return sl_tier_host_over(m->host_memory, bytes, out);
+}
+
 static sl_status open_tiers(struct sl_machine *m)
 {
+	bool pinned = !sl_device_host_sees(m->device);
+
 	for (uint32_t i = 0; i < m->n_tiers; i++) {
 		const struct sl_program_tier *info = &m->tier_info[i];
 		const struct sl_tier_kind *kind = sl_tier_kind_find(info->name);
 
 		SL_BUG(kind == NULL);
-		SL_TRY(kind->create(m->disk_folder, info->bytes, &m->tiers[i]));
+		if (pinned && strcmp(info->name, "host") == 0)
+			SL_TRY(open_host(m, info->bytes, &m->tiers[i]));
+		else
+			SL_TRY(kind->create(m->disk_folder, info->bytes, &m->tiers[i]));
 	}
 	return SL_OK;
 }
@@ -290,10 +303,11 @@ static sl_status again(void *ctx, uint32_t op)
 	return sl_exec_again(m->running, op, sl_engine_workspace(m->engine, op));
 }
 
-static sl_status open_device(struct sl_machine *m, const struct sl_session_config *config)
+sl_status sl_machine_open(struct sl_machine *m, const struct sl_session_config *config)
 {
 	const char *name = config->device != NULL ? config->device : "cpu";
 
+	m->kernels = &sl_kernel_cpu;
 	SL_TRY(sl_device_create(name, &m->device));
 	return strcmp(name, "sim") == 0 ? sl_virtual_create(&m->virtual) : SL_OK;
 }
@@ -308,10 +322,23 @@ static sl_status take_arena(struct sl_machine *m)
 	return SL_OK;
 }
 
+static sl_status open_wire(struct sl_machine *m)
+{
+	if (sl_device_host_sees(m->device))
+		return SL_OK;
+	return sl_wire_create(&(struct sl_wire_opts){.device = m->device,
+				      .arena = m->arena.base,
+				      .tiers = m->tiers,
+				      .n_tiers = m->n_tiers,
+				      .launches = m->kernels->on_host},
+		&m->wire);
+}
+
 sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config *config)
 {
 	int width = config->threads > 0 ? config->threads : sl_machine_cores();
 	bool private = config->device == NULL || strcmp(config->device, "cpu") == 0;
+	bool together;
 
 	if (m->arena_bytes < m->planned_peak)
 		m->arena_bytes = sl_align_up(m->planned_peak, 4096);
@@ -320,8 +347,9 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 	SL_TRY(sl_event_ring_create(
 		m->event_slots > 0 ? m->event_slots : EVENT_SLOTS, &m->events));
 	SL_TRY(open_tiers(m));
-	SL_TRY(open_device(m, config));
 	SL_TRY(take_arena(m));
+	SL_TRY(open_wire(m));
+	together = m->wire == NULL && width >= sl_machine_cores();
 	return sl_engine_create(
 		&(struct sl_engine_opts){
 			.arena = m->arena.base,
@@ -329,12 +357,13 @@ sl_status sl_machine_start(struct sl_machine *m, const struct sl_session_config 
 			.tiers = m->tiers,
 			.n_tiers = m->n_tiers,
 			.events = m->events,
-			.pool = width >= sl_machine_cores() ? m->pool : NULL,
+			.pool = together ? m->pool : NULL,
 			.page_unit = m->given.base == NULL && private ? SL_PAGES_HUGE : 0,
 			.bounce_offset = m->n_tiers > 0 ? 0 : SL_NO_OFFSET,
 			.again = again,
 			.again_ctx = m,
 			.watch = m->virtual != NULL ? &m->virtual->watch : NULL,
+			.wire = m->wire != NULL ? sl_wire_engine(m->wire) : NULL,
 		},
 		&m->engine);
 }
@@ -389,11 +418,16 @@ sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run)
 	sl_status st;
 
 	x.run.pool = m->pool;
+	if (m->wire != NULL)
+		SL_TRY(sl_wire_begin(m->wire, x.program, &x));
 	m->running = &x;
 	st = sl_exec_step(&x);
 	m->running = NULL;
+	if (st == SL_OK)
+		st = sl_engine_end_step(m->engine);
+	if (m->wire != NULL)
+		st = sl_wire_end(m->wire, st);
 	SL_TRY(st);
-	SL_TRY(sl_engine_end_step(m->engine));
 	if (watched)
 		sl_machine_measured(m);
 	return m->virtual != NULL ? sl_account_end(&m->virtual->account) : SL_OK;
@@ -406,18 +440,30 @@ void sl_machine_stats(const struct sl_machine *m, struct sl_engine_stats *out)
 		out->stall_ns = m->virtual->account.stall_ns;
 }
 
-void sl_machine_finish(struct sl_machine *m)
+void sl_machine_stop(struct sl_machine *m)
 {
+	struct sl_device *device = m->device;
+
+	/* Its streams may still use what goes next. */
+	sl_wire_destroy(m->wire);
 	sl_replan_destroy(m->replan);
 	sl_engine_destroy(m->engine);
 	sl_virtual_destroy(m->virtual);
 	for (uint32_t i = 0; i < m->n_tiers; i++)
 		sl_tier_destroy(m->tiers[i]);
+	if (m->device != NULL)
+		sl_device_pinned_destroy(m->device, m->host_memory);
 	if (m->device != NULL && m->given.base == NULL)
 		sl_device_arena_destroy(m->device, &m->arena);
-	sl_device_destroy(m->device);
 	sl_event_ring_destroy(m->events);
 	sl_pool_destroy(m->pool);
 	sl_free(m->own_costs);
-	*m = (struct sl_machine){0};
+	*m = (struct sl_machine){.device = device};
+}
+
+void sl_machine_finish(struct sl_machine *m)
+{
+	sl_machine_stop(m);
+	sl_device_destroy(m->device);
+	m->device = NULL;
 }

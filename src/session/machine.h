@@ -10,6 +10,7 @@
 #include "session/instance.h"
 #include "session/replan.h"
 #include "session/virtual.h"
+#include "session/wire.h"
 
 /*
  * The memory side of a session: which tiers there are, the plans of all instances within
@@ -28,6 +29,9 @@ struct sl_machine {
 	uint64_t arena_bytes;
 	struct sl_device_arena arena;
 	struct sl_device *device;
+	const struct sl_kernel_set *kernels;
+	struct sl_wire *wire; /* NULL: the host touches the arena itself */
+	void *host_memory; /* of the host tier, pinned; NULL: the tier's own */
 	struct sl_engine *engine;
 	struct sl_virtual *virtual; /* NULL: time is the clock's */
 	const struct sl_exec *running; /* during a step */
@@ -55,6 +59,9 @@ struct sl_machine {
 	sl_ns waited_ns; /* for turns, in all */
 };
 
+/* The device of the configuration and its kernels. */
+SL_NODISCARD sl_status sl_machine_open(
+	struct sl_machine *m, const struct sl_session_config *config);
 /* The cost book of the configuration, else of SLUICE_COSTS, else the default one; the
  * others call it. */
 SL_NODISCARD sl_status sl_machine_costs(
@@ -128,6 +135,9 @@ SL_NODISCARD sl_status sl_machine_look(const struct sl_machine *m);
 SL_NODISCARD sl_status sl_machine_step(struct sl_machine *m, const struct sl_run *run);
 /* The engine's; in virtual time the stall is virtual. */
 void sl_machine_stats(const struct sl_machine *m, struct sl_engine_stats *out);
-void sl_machine_finish(struct sl_machine *m);
+/* Gives all back but the device: before the programs, whose kernels may hold parts of it,
+ * end. */
+void sl_machine_stop(struct sl_machine *m);
+void sl_machine_finish(struct sl_machine *m); /* all of it */
 
 #endif

@@ -125,6 +125,7 @@ sl_status sl_session_build(struct sl_session *s, enum sl_instance_id id)
 		.persistent = sl_instance_is_built(first) ? first->graph : NULL,
 		.batch = batch_of(s, id),
 		.seq = s->seq,
+		.kernels = s->machine.kernels,
 		.seal_threads = s->seal_threads,
 		.output = s->config.logits_only ? "logits" : NULL,
 		.fixed_weights = s->config.infer_only && !s->config.as_built,
@@ -165,6 +166,7 @@ static sl_status open_session(struct sl_session *s)
 	SL_TRY(build_templates(s));
 	SL_TRY(alloc_io(s));
 	s->seal_threads = sl_machine_cores();
+	SL_TRY(sl_machine_open(&s->machine, &s->config));
 	if (s->config.shared)
 		SL_TRY(sl_shared_open(s));
 	SL_TRY(sl_session_build(s, first));
@@ -231,8 +233,8 @@ static sl_status build_others(struct sl_session *s)
 		SL_TRY(sl_session_build(s, SL_EVAL_TAIL));
 	if (s->instances[SL_EVAL].prologue == NULL)
 		return SL_OK;
-	return sl_instance_prologue(
-		&s->instances[SL_EVAL], s->seal_threads, &s->instances[SL_PROLOGUE]);
+	return sl_instance_prologue(&s->instances[SL_EVAL], s->machine.kernels,
+		s->seal_threads, &s->instances[SL_PROLOGUE]);
 }
 
 static sl_status plan_instances(struct sl_session *s)
@@ -350,10 +352,11 @@ void sl_session_close(struct sl_session *s)
 {
 	if (s == NULL)
 		return;
-	sl_machine_finish(&s->machine);
+	sl_machine_stop(&s->machine);
 	sl_shared_close(s->shared);
 	for (int id = 0; id < SL_INSTANCE_COUNT; id++)
 		sl_instance_finish(&s->instances[id]);
+	sl_machine_finish(&s->machine);
 	sl_graph_destroy(s->train_template);
 	sl_graph_destroy(s->eval_template);
 	sl_prefetch_destroy(s->prefetch);

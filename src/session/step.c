@@ -110,6 +110,13 @@ static sl_status fetch(void *ctx, const char *name, uint32_t part, const void *d
 	return SL_OK;
 }
 
+static bool wants(void *ctx, const char *name)
+{
+	const struct sl_session *s = ctx;
+
+	return s->io.want_logits || strcmp(name, "logits") != 0;
+}
+
 /* A job that waits for its samples keeps no lane that another wants meanwhile; moments do
  * not count. */
 static sl_status await_samples(struct sl_session *s)
@@ -150,6 +157,7 @@ sl_status sl_session_run(struct sl_session *s, enum sl_instance_id id)
 		.step = (uint64_t)s->step,
 		.feed = feed,
 		.fetch = fetch,
+		.wants = wants,
 		.io_ctx = s,
 	};
 

@@ -7,10 +7,12 @@
 
 bool sl_machine_plans_again(const struct sl_session_config *config)
 {
-	/* In virtual time ops take what the trace says. */
-	bool virtual = config->device != NULL && strcmp(config->device, "sim") == 0;
+	/* In virtual time ops take what the trace says; what kernels take that the host
+	 * only launches it does not see. */
+	bool timed = config->device == NULL || strcmp(config->device, "cpu") == 0 ||
+		     strcmp(config->device, "queue") == 0;
 
-	return !virtual && !config->no_replan && config->plan_path == NULL &&
+	return timed && !config->no_replan && config->plan_path == NULL &&
 	       !config->infer_only;
 }
 

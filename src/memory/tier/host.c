@@ -10,6 +10,7 @@
 struct host_tier {
 	struct sl_tier base;
 	uint8_t *bytes;
+	bool borrowed;
 };
 
 static sl_status host_put(
@@ -38,7 +39,8 @@ static void host_destroy(struct sl_tier *t)
 {
 	struct host_tier *h = (struct host_tier *)t;
 
-	sl_pages_release(h->bytes, (size_t)t->bytes);
+	if (!h->borrowed)
+		sl_pages_release(h->bytes, (size_t)t->bytes);
 	sl_free(h);
 }
 
@@ -69,6 +71,19 @@ sl_status sl_tier_host_create(uint64_t bytes, struct sl_tier **out)
 		}
 	}
 	h->base = (struct sl_tier){.impl = &host_impl, .bytes = bytes};
+	*out = &h->base;
+	return SL_OK;
+}
+
+sl_status sl_tier_host_over(void *memory, uint64_t bytes, struct sl_tier **out)
+{
+	struct host_tier *h = sl_calloc(1, sizeof(*h));
+
+	if (!h)
+		return SL_FAIL(SL_E_NOMEM, "host tier: no memory for its table");
+	*h = (struct host_tier){.base = {.impl = &host_impl, .bytes = bytes},
+		.bytes = memory,
+		.borrowed = true};
 	*out = &h->base;
 	return SL_OK;
 }

@@ -75,6 +75,9 @@ SL_NODISCARD sl_status sl_tier_disk_create_forced(
 	const char *folder, uint64_t bytes, unsigned flags, struct sl_tier **out);
 /* A second arena in the same DRAM; its pages are taken as they are touched. */
 SL_NODISCARD sl_status sl_tier_host_create(uint64_t bytes, struct sl_tier **out);
+/* The same in memory that is borrowed. */
+SL_NODISCARD sl_status sl_tier_host_over(
+	void *memory, uint64_t bytes, struct sl_tier **out);
 /*
  * Decorator for tests: the n-th put or get from now fails with `st` (0 = never). Takes
  * `inner` when it succeeds; on failure inner is still the caller's.
