@@ -25,7 +25,6 @@ static struct sl_wire_copy wire_copy(const struct sl_engine *e, const struct sl_
 
 	return (struct sl_wire_copy){
 		.in = c->in,
-		.poison = e->opts.poison && !c->in,
 		.tier = below->space - 1,
 		.value = c->value,
 		.name = e->pair.trace ? e->pair.trace->values[c->value].name : "",
@@ -40,6 +39,7 @@ sl_status sl_engine_wire_issue(
 {
 	struct sl_wire_copy w = wire_copy(e, c);
 
+	w.poison = e->opts.poison && !c->in;
 	w.channel = channel;
 	w.number = e->channels[channel].issued;
 	w.after = c->after;

@@ -340,3 +340,8 @@ const struct sl_engine_wire *sl_wire_engine(const struct sl_wire *w)
 {
 	return &w->engine;
 }
+
+struct sl_stream *sl_wire_compute(const struct sl_wire *w)
+{
+	return w->compute;
+}

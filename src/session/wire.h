@@ -40,6 +40,7 @@ void sl_wire_destroy(struct sl_wire *w);
 
 /* For the engine; lives as long as w. */
 const struct sl_engine_wire *sl_wire_engine(const struct sl_wire *w);
+struct sl_stream *sl_wire_compute(const struct sl_wire *w);
 
 /*
  * Before a step of p: run's feed and fetch are called through the wire, at the place of

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/pages.h"
 #include "harness/harness.h"
+#include "session/wire.h"
 
 #define BOUNCE_BYTES 8192u
 
@@ -42,7 +43,10 @@ static uint64_t digest(uint64_t h, const uint8_t *bytes, size_t n)
 
 static sl_status create_tiers(struct sl_rig *r, const struct sl_rig_opts *o)
 {
-	SL_TRY(sl_tier_host_create(o->tier_bytes, &r->tiers[0]));
+	if (o->device)
+		SL_TRY(sl_device_pinned_create(o->device, o->tier_bytes, &r->host));
+	SL_TRY(o->device ? sl_tier_host_over(r->host, o->tier_bytes, &r->tiers[0])
+			 : sl_tier_host_create(o->tier_bytes, &r->tiers[0]));
 	SL_TRY(sl_tier_disk_create(sl_test_path(""), o->tier_bytes, &r->tiers[1]));
 	for (int k = 0; k < SL_RIG_TIERS; k++) {
 		struct sl_tier *outer = NULL;
@@ -88,68 +92,130 @@ static sl_status write_values(struct sl_rig *r)
 	return SL_OK;
 }
 
-static const uint8_t *bytes_at(struct sl_rig *r, uint32_t v, size_t *bytes)
+/* A run of an op: where its operands lie was settled when it was issued. */
+struct rig_call {
+	struct sl_rig *r;
+	uint32_t op, step;
+	bool again;
+	uint64_t workspace;
+	uint64_t at[]; /* of in, mutates, out */
+};
+
+static uint64_t place_of(const struct sl_rig *r, uint32_t v)
 {
 	uint64_t at = sl_engine_offsets(r->engine)[v];
 
-	*bytes = (size_t)r->trace->values[sl_trace_root(r->trace, v)].bytes;
 	assert_true(at != SL_NO_OFFSET);
-	assert_true(at + *bytes <= r->budget);
-	return r->arena + at;
+	assert_true(at + r->trace->values[sl_trace_root(r->trace, v)].bytes <= r->budget);
+	return at;
+}
+
+static size_t bytes_of(const struct sl_rig *r, uint32_t v)
+{
+	return (size_t)r->trace->values[sl_trace_root(r->trace, v)].bytes;
 }
 
 /* The device's bytes of a list into the digest; in its turn they are the twin's too. */
-static uint64_t read_list(
-	struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n, bool again)
+static sl_status read_list(const struct rig_call *c, uint64_t *h, const uint32_t *list,
+	uint32_t n, const uint64_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = sl_trace_root(r->trace, list[i]);
-		size_t bytes;
-		const uint8_t *device = bytes_at(r, list[i], &bytes);
+		const uint8_t *twin = c->r->twin[sl_trace_root(c->r->trace, list[i])];
+		const uint8_t *device = c->r->arena + at[i];
+		size_t bytes = bytes_of(c->r, list[i]);
 
-		if (!again)
-			assert_memory_equal(device, r->twin[root], bytes);
-		h = digest(h, device, bytes);
+		if (!c->again && memcmp(device, twin, bytes) != 0)
+			return SL_FAIL(SL_E_NO, "op %u of step %u finds a wrong v%u",
+				c->op, c->step, list[i]);
+		*h = digest(*h, device, bytes);
 	}
-	return h;
+	return SL_OK;
 }
 
-static void write_list(
-	struct sl_rig *r, uint64_t h, const uint32_t *list, uint32_t n, bool again)
+static void write_list(const struct rig_call *c, uint64_t h, const uint32_t *list,
+	uint32_t n, const uint64_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = sl_trace_root(r->trace, list[i]);
-		size_t bytes;
-		const uint8_t *device = bytes_at(r, list[i], &bytes);
+		size_t bytes = bytes_of(c->r, list[i]);
 
-		fill(r->arena + (device - r->arena), bytes, h + i);
-		if (!again)
-			fill(r->twin[root], bytes, h + i);
+		fill(c->r->arena + at[i], bytes, h + i);
+		if (!c->again)
+			fill(c->r->twin[sl_trace_root(c->r->trace, list[i])], bytes,
+				h + i);
 	}
 }
 
-static void run_op(struct sl_rig *r, uint32_t op, bool again)
+static sl_status do_call(void *ctx)
+{
+	const struct rig_call *c = ctx;
+	const struct sl_trace_op *o = &c->r->trace->ops[c->op];
+	const uint64_t *changed = c->at + o->n_in, *born = changed + o->n_mutates;
+	uint64_t h = c->op + 1000u * c->step;
+
+	if (o->workspace_bytes > 0)
+		memset(c->r->arena + c->workspace, (int)c->op | 1, o->workspace_bytes);
+	SL_TRY(read_list(c, &h, o->in, o->n_in, c->at));
+	SL_TRY(read_list(c, &h, o->mutates, o->n_mutates, changed));
+	if (c->again && c->r->seen[c->op] != h)
+		return SL_FAIL(
+			SL_E_NO, "op %u finds another thing when it runs again", c->op);
+	c->r->seen[c->op] = h;
+	write_list(c, h, o->out, o->n_out, born);
+	write_list(c, h ^ 1, o->mutates, o->n_mutates, changed);
+	return SL_OK;
+}
+
+static void place_list(
+	struct rig_call *c, uint32_t *n_at, const uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		c->at[(*n_at)++] = place_of(c->r, list[i]);
+}
+
+static sl_status run_op(struct sl_rig *r, uint32_t op, bool again)
 {
 	const struct sl_trace_op *o = &r->trace->ops[op];
-	uint64_t ws = sl_engine_workspace(r->engine, op), h = op + 1000u * r->step;
+	size_t most = o->n_in + o->n_mutates + o->n_out;
+	struct rig_call *c =
+		sl_arena_alloc(&r->calls, sizeof(*c) + most * sizeof(c->at[0]));
+	uint32_t n_at = 0;
 
-	if (o->workspace_bytes > 0) {
-		assert_true(ws + o->workspace_bytes <= r->budget);
-		memset(r->arena + ws, (int)op | 1, o->workspace_bytes);
-	}
-	h = read_list(r, h, o->in, o->n_in, again);
-	h = read_list(r, h, o->mutates, o->n_mutates, again);
-	if (again)
-		assert_true(r->seen[op] == h);
-	r->seen[op] = h;
-	write_list(r, h, o->out, o->n_out, again);
-	write_list(r, h ^ 1, o->mutates, o->n_mutates, again);
+	if (!c)
+		return SL_FAIL(SL_E_NOMEM, "no memory for a call");
+	c->r = r;
+	c->op = op;
+	c->step = r->step;
+	c->again = again;
+	c->workspace = sl_engine_workspace(r->engine, op);
+	if (o->workspace_bytes > 0)
+		assert_true(c->workspace + o->workspace_bytes <= r->budget);
+	place_list(c, &n_at, o->in, o->n_in);
+	place_list(c, &n_at, o->mutates, o->n_mutates);
+	place_list(c, &n_at, o->out, o->n_out);
+	return r->wire ? sl_device_submit(r->device, sl_wire_compute(r->wire), do_call, c)
+		       : do_call(c);
 }
 
 static sl_status run_again(void *ctx, uint32_t op)
 {
-	run_op(ctx, op, true);
-	return SL_OK;
+	return run_op(ctx, op, true);
+}
+
+static sl_status take_arena(struct sl_rig *r)
+{
+	struct sl_device_arena a;
+
+	if (!r->device) {
+		r->arena = sl_pages_reserve(r->arena_bytes);
+		return r->arena ? SL_OK : SL_FAIL(SL_E_NOMEM, "no arena");
+	}
+	SL_TRY(sl_device_arena_create(r->device, r->arena_bytes, &a));
+	r->arena = a.base;
+	return sl_wire_create(&(struct sl_wire_opts){.device = r->device,
+				      .arena = r->arena,
+				      .tiers = r->tiers,
+				      .n_tiers = SL_RIG_TIERS},
+		&r->wire);
 }
 
 sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
@@ -170,21 +236,35 @@ sl_status sl_rig_open(struct sl_rig *r, const struct sl_rig_opts *o,
 
 	e.arena_bytes = e.bounce_offset + BOUNCE_BYTES;
 	r->trace = t;
+	r->device = o->device;
 	r->budget = o->budget;
 	SL_TRY(create_tiers(r, o));
 	SL_TRY(create_twin(r));
 	r->arena_bytes = e.arena_bytes;
-	r->arena = sl_pages_reserve(e.arena_bytes);
-	if (!r->arena)
-		return SL_FAIL(SL_E_NOMEM, "no arena");
+	SL_TRY(take_arena(r));
 	e.arena = r->arena;
+	e.wire = r->wire ? sl_wire_engine(r->wire) : NULL;
+	if (o->wrap)
+		e.wire = o->wrap(o->wrap_ctx, e.wire);
 	SL_TRY(sl_engine_create(&e, &r->engine));
 	SL_TRY(sl_engine_adopt(r->engine, t, p));
 	return write_values(r);
 }
 
+static void give_arena_back(struct sl_rig *r)
+{
+	if (r->device) {
+		sl_device_arena_destroy(
+			r->device, &(struct sl_device_arena){r->arena, r->arena_bytes});
+		sl_device_pinned_destroy(r->device, r->host);
+	} else {
+		sl_pages_release(r->arena, r->arena_bytes);
+	}
+}
+
 void sl_rig_close(struct sl_rig *r)
 {
+	sl_wire_destroy(r->wire);
 	sl_engine_destroy(r->engine);
 	for (int k = 0; k < SL_RIG_TIERS; k++)
 		sl_tier_destroy(r->tiers[k]);
@@ -192,7 +272,8 @@ void sl_rig_close(struct sl_rig *r)
 		sl_free(r->twin[v]);
 	sl_free(r->twin);
 	sl_free(r->seen);
-	sl_pages_release(r->arena, r->arena_bytes);
+	give_arena_back(r);
+	sl_arena_finish(&r->calls);
 	*r = (struct sl_rig){0};
 }
 
@@ -201,10 +282,14 @@ sl_status sl_rig_step(struct sl_rig *r)
 	r->step++;
 	for (uint32_t op = 0; op < r->trace->n_ops; op++) {
 		SL_TRY(sl_engine_before(r->engine, op));
-		run_op(r, op, false);
+		SL_TRY(run_op(r, op, false));
 		SL_TRY(sl_engine_after(r->engine, op));
 	}
-	return sl_engine_end_step(r->engine);
+	SL_TRY(sl_engine_end_step(r->engine));
+	if (r->wire)
+		SL_TRY(sl_engine_settle(r->engine));
+	sl_arena_finish(&r->calls);
+	return SL_OK;
 }
 
 sl_status sl_rig_compare(struct sl_rig *r)

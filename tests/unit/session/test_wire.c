@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine over the streams of a device: plans that nobody would choose, carried out in
+ * every order that the edges allow; and each kind of edge is missed when it is left out.
+ */
+#include "harness/engine_rig.h"
+#include "harness/harness.h"
+#include "harness/lazy_device.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/wrap/wrap.h"
+
+#define TIER_BYTES ((uint64_t)4 << 20)
+#define BUDGET ((uint64_t)36 * 4096)
+#define CHANNELS 16
+
+struct pair {
+	struct sl_trace t;
+	struct sl_plan a, b;
+};
+
+static void find_pair(struct pair *c, uint64_t seed)
+{
+	struct sl_rng rng = {.key = {.seed = seed}};
+
+	for (;;) {
+		*c = (struct pair){.t = SL_TRACE_INIT};
+		if (sl_random_trace(&rng, 14, TIER_BYTES, &c->t) == SL_OK &&
+			sl_random_plan(&rng, &c->t, BUDGET, &c->a) == SL_OK &&
+			sl_random_plan(&rng, &c->t, BUDGET, &c->b) == SL_OK)
+			return;
+		sl_plan_finish(&c->a);
+		sl_plan_finish(&c->b);
+		sl_trace_finish(&c->t);
+	}
+}
+
+static void pair_finish(struct pair *c)
+{
+	sl_plan_finish(&c->a);
+	sl_plan_finish(&c->b);
+	sl_trace_finish(&c->t);
+}
+
+static sl_status run(const struct sl_rig_opts *o, const struct pair *c)
+{
+	struct sl_rig rig = {0};
+	sl_status st;
+
+	SL_TRY_OUT(sl_rig_open(&rig, o, &c->t, &c->a));
+	SL_TRY_OUT(sl_rig_step(&rig));
+	SL_TRY_OUT(sl_rig_step(&rig));
+	SL_TRY_OUT(sl_rig_compare(&rig));
+	SL_TRY_OUT(sl_engine_adopt(rig.engine, &c->t, &c->b));
+	SL_TRY_OUT(sl_rig_step(&rig));
+	SL_TRY_OUT(sl_rig_compare(&rig));
+out:
+	sl_rig_close(&rig);
+	return st;
+}
+
+static void any_order_of_the_streams_gives_the_same_bytes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct sl_device *d = NULL;
+		struct pair c;
+
+		find_pair(&c, seed % 12);
+		for (uint64_t order = 0; order < 8; order++) {
+			sl_assert_ok(lazy_device_create(100 * seed + order, &d));
+			sl_assert_ok(run(&(struct sl_rig_opts){.budget = BUDGET,
+						 .tier_bytes = TIER_BYTES,
+						 .device = d},
+				&c));
+			sl_device_destroy(d);
+			assert_int_equal(lazy_device_live(), 0);
+		}
+		pair_finish(&c);
+	}
+}
+
+static void streams_with_threads_give_the_same_bytes(void **state)
+{
+	struct sl_device *d = NULL;
+	struct pair c;
+
+	(void)state;
+	sl_assert_ok(sl_device_create("queue", &d));
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		find_pair(&c, seed);
+		sl_assert_ok(run(
+			&(struct sl_rig_opts){
+				.budget = BUDGET, .tier_bytes = TIER_BYTES, .device = d},
+			&c));
+		pair_finish(&c);
+	}
+	sl_device_destroy(d);
+}
+
+/* A wire that leaves out one kind of edge. */
+enum edge {
+	NONE,
+	COMPUTE_AFTER_IN, /* it reads what is not there yet */
+	COMPUTE_AFTER_OUT, /* it overwrites what has not left: free before the last reader
+			    */
+	IN_AFTER_COMPUTE, /* overwrites what compute still reads */
+	OUT_AFTER_COMPUTE, /* takes away what is not computed yet */
+	COPY_AFTER_COPY,
+	EDGES
+};
+
+struct mutant {
+	struct sl_engine_wire wire;
+	const struct sl_engine_wire *inner;
+	struct sl_device *device;
+	enum edge without;
+	bool in[CHANNELS];
+};
+
+static sl_status mutant_copy(void *ctx, const struct sl_wire_copy *c)
+{
+	static const uint64_t none[CHANNELS];
+	struct mutant *m = ctx;
+	struct sl_wire_copy copy = *c;
+
+	m->in[c->channel] = c->in;
+	if (m->without == COPY_AFTER_COPY)
+		copy.after = none;
+	/* The wait for compute is the first one of a copy. */
+	if (m->without == (c->in ? IN_AFTER_COMPUTE : OUT_AFTER_COMPUTE))
+		lazy_device_skip_wait(m->device);
+	return m->inner->copy(m->inner->ctx, &copy);
+}
+
+static sl_status mutant_wait(void *ctx, uint32_t channel, uint64_t number)
+{
+	struct mutant *m = ctx;
+
+	if (m->without == (m->in[channel] ? COMPUTE_AFTER_IN : COMPUTE_AFTER_OUT))
+		return SL_OK;
+	return m->inner->wait(m->inner->ctx, channel, number);
+}
+
+static sl_status mutant_fit(void *ctx, uint32_t channel, uint64_t copies)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->fit(m->inner->ctx, channel, copies);
+}
+
+static sl_status mutant_move(void *ctx, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->move(m->inner->ctx, to, from, bytes);
+}
+
+static sl_status mutant_fill(void *ctx, uint64_t at, int byte, uint64_t bytes)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->fill(m->inner->ctx, at, byte, bytes);
+}
+
+static sl_status mutant_hop(void *ctx, const struct sl_wire_copy *c)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->hop(m->inner->ctx, c);
+}
+
+static sl_status mutant_read(void *ctx, uint64_t at, void *data, size_t len)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->read(m->inner->ctx, at, data, len);
+}
+
+static sl_status mutant_write(void *ctx, uint64_t at, const void *data, size_t len)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->write(m->inner->ctx, at, data, len);
+}
+
+static sl_status mutant_settle(void *ctx)
+{
+	struct mutant *m = ctx;
+
+	return m->inner->settle(m->inner->ctx);
+}
+
+static const struct sl_engine_wire *mutate(void *ctx, const struct sl_engine_wire *inner)
+{
+	struct mutant *m = ctx;
+
+	m->inner = inner;
+	m->wire = (struct sl_engine_wire){.ctx = m,
+		.fit = mutant_fit,
+		.copy = mutant_copy,
+		.wait = mutant_wait,
+		.move = mutant_move,
+		.fill = mutant_fill,
+		.hop = mutant_hop,
+		.read = mutant_read,
+		.write = mutant_write,
+		.settle = mutant_settle};
+	return &m->wire;
+}
+
+/* How many of some orders of some plans show that the edges are missing. */
+static int noticed(enum edge without)
+{
+	int count = 0;
+
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct mutant m = {.without = without};
+		struct sl_rig_opts o = {.budget = BUDGET,
+			.tier_bytes = TIER_BYTES,
+			.wrap = mutate,
+			.wrap_ctx = &m};
+		struct pair c;
+
+		find_pair(&c, seed);
+		for (uint64_t order = 0; order < 8; order++) {
+			sl_assert_ok(lazy_device_create(100 * seed + order, &m.device));
+			o.device = m.device;
+			sl_status st = run(&o, &c);
+			if (st != SL_OK)
+				assert_int_equal(st, SL_E_NO);
+			count += st != SL_OK;
+			sl_device_destroy(m.device);
+		}
+		pair_finish(&c);
+	}
+	return count;
+}
+
+static void every_kind_of_edge_is_missed(void **state)
+{
+	(void)state;
+	assert_int_equal(noticed(NONE), 0);
+	for (enum edge e = COMPUTE_AFTER_IN; e < EDGES; e++)
+		if (noticed(e) == 0)
+			fail_msg("nobody notices that edge %d is missing", (int)e);
+}
+
+static sl_status run_failing(const struct pair *c, const char *name, long n)
+{
+	struct sl_device *inner = NULL, *d = NULL;
+	long before = sl_alloc_live();
+	sl_status st;
+
+	sl_assert_ok(sl_device_create(name, &inner));
+	sl_assert_ok(sl_device_fault_create(inner, n, SL_E_LOST, &d));
+	st = run(
+		&(struct sl_rig_opts){
+			.budget = BUDGET, .tier_bytes = TIER_BYTES, .device = d},
+		c);
+	if (st != SL_OK)
+		sl_assert_fails(st, SL_E_LOST, "injected");
+	sl_device_destroy(d);
+	assert_int_equal(sl_alloc_live(), before);
+	return st;
+}
+
+static void every_failed_call_of_the_device_ends_with_its_status(void **state)
+{
+	struct pair c;
+	long n = 1;
+
+	(void)state;
+	find_pair(&c, 3);
+	while (run_failing(&c, "queue", n) != SL_OK)
+		n += n < 60 ? 1 : 7;
+	assert_true(n > 300);
+	pair_finish(&c);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		SL_TEST(any_order_of_the_streams_gives_the_same_bytes),
+		SL_TEST(streams_with_threads_give_the_same_bytes),
+		SL_TEST(every_kind_of_edge_is_missed),
+		SL_TEST(every_failed_call_of_the_device_ends_with_its_status),
+	};
+
+	return sl_test_run(tests, SL_COUNT(tests));
+}
