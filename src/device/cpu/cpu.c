@@ -40,8 +40,7 @@ static void pinned_destroy(struct sl_device *d, void *p)
 	.fence_wait = sl_cpu_fence_wait, .fence_query = sl_cpu_fence_query, \
 	.pinned_create = pinned_create, .pinned_destroy = pinned_destroy
 
-static const struct sl_device_impl cpu_impl = {
-	.name = "cpu", .host_sees = true, COMMON};
+static const struct sl_device_impl cpu_impl = {.name = "cpu", .host_sees = true, COMMON};
 static const struct sl_device_impl queue_impl = {.name = "queue", COMMON};
 
 static sl_status create(const struct sl_device_impl *impl, struct sl_device **out)
