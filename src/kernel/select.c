@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "graph/ir.h"
+
 static bool is_better(const struct sl_kernel *k, const struct sl_kernel *than)
 {
 	if (k->rank != than->rank)
@@ -37,11 +39,19 @@ static const struct sl_kernel *best_row(
 	return best;
 }
 
+/* What comes in and goes out is asked of the run, on any device. */
+static bool is_edge(const struct sl_node_info *n)
+{
+	return n->op == &sl_op_feed || n->op == &sl_op_fetch;
+}
+
 static const struct sl_kernel *best_of(
 	const struct sl_kernel_set *set, const struct sl_node_info *n)
 {
 	const struct sl_kernel *best = best_row(set, n);
 
+	if (!best && is_edge(n))
+		return &sl_kernel_ref;
 	return best || !set->last ? best : set->last(n);
 }
 

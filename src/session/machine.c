@@ -13,6 +13,7 @@
 #include "base/pages.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "device/plugin.h"
 #include "memory/policy/policy.h"
 
 #define DISK_PEAKS 4
@@ -303,12 +304,26 @@ static sl_status again(void *ctx, uint32_t op)
 	return sl_exec_again(m->running, op, sl_engine_workspace(m->engine, op));
 }
 
+/* Those that came with the device, else the CPU's. */
+static sl_status find_kernels(struct sl_machine *m)
+{
+	const struct sl_plugin *plugin = sl_device_plugin(m->device);
+
+	m->kernels = plugin != NULL ? plugin->kernels : &sl_kernel_cpu;
+	if (m->kernels == NULL)
+		return SL_FAIL(SL_E_UNSUPPORTED,
+			"the %s plug-in was built without kernels; build it again, or "
+			"use --device cpu",
+			plugin->name);
+	return SL_OK;
+}
+
 sl_status sl_machine_open(struct sl_machine *m, const struct sl_session_config *config)
 {
 	const char *name = config->device != NULL ? config->device : "cpu";
 
-	m->kernels = &sl_kernel_cpu;
 	SL_TRY(sl_device_create(name, &m->device));
+	SL_TRY(find_kernels(m));
 	return strcmp(name, "sim") == 0 ? sl_virtual_create(&m->virtual) : SL_OK;
 }
 
