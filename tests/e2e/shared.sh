@@ -113,7 +113,7 @@ wait $v 2>/dev/null
 ended $b gpt "beside one that was killed is bit for bit the same"
 stop_daemon
 
-start_daemon --budget $((peaks * 60 / 100)) --turn-timeout 300ms
+start_daemon --budget $((peaks * 60 / 100)) --turn-timeout 1s
 launch victim gpt2:layers=2,width=128,context=64 --batch 4 --steps 100000
 v=$!
 until_step 2 victim $v
@@ -149,7 +149,10 @@ exec 3>&-
 kill $c 2>/dev/null
 [ "$code" = 0 ] && ok "and goes on to its end" || not_ok "and goes on to its end (exit $code)"
 
-# The daemon is killed under them and started again.
+# The daemon is killed under them and started again. On a busy machine a first step of the net takes more than
+# twenty times what was planned: the usual turn timeout bears that.
+stop_daemon
+start_daemon --budget $((peaks * 60 / 100))
 launch net $net
 a=$!
 launch gpt $gpt
