@@ -70,18 +70,40 @@ static sl_status arrive(struct sl_engine *e, uint32_t v)
 	return SL_OK;
 }
 
+/* Device bytes of v are nobody's now; a copy out of them may be under way. */
+static void poison_freed(struct sl_engine *e, uint32_t v, uint64_t at)
+{
+	struct sl_range r = device_range(e, v, at);
+
+	if (e->opts.poison && !(e->pair.index.saves && sl_engine_in_use(e, &r)))
+		sl_engine_poison(e, at, r.len);
+}
+
+/* Nobody reads v's bytes any more that are to be written, v itself being there. */
+static sl_status wait_saved(struct sl_engine *e, uint32_t v)
+{
+	struct sl_range r = device_range(e, v, e->pair.now.at[v]);
+
+	return e->pair.index.saves ? sl_engine_wait_range(e, &r, true) : SL_OK;
+}
+
+/* Out, with its bytes given up, or a save. */
 static sl_status act_out(struct sl_engine *e, const struct sl_action *a, uint32_t v)
 {
 	struct sl_copy c = {.value = v,
-		.takes = true,
+		.takes = a->kind == SL_ACTION_OUT,
 		.bytes = e->pair.trace->values[v].bytes,
 		.delay_ns = a->delay_ns};
 
 	SL_TRY(arrive(e, v));
 	c.from = device_range(e, v, e->pair.now.at[v]);
 	c.to = tier_range(e, v, a->tier, a->offset);
-	SL_TRY(sl_residency_out_begin(&e->pair.now, v, a->tier - 1, a->offset));
-	sl_engine_publish(e, v, SL_NO_OFFSET);
+	if (a->kind == SL_ACTION_SAVE) {
+		SL_TRY(sl_residency_save(&e->pair.now, v, a->tier - 1, a->offset));
+	} else {
+		SL_TRY(sl_residency_out_begin(&e->pair.now, v, a->tier - 1, a->offset));
+		sl_engine_publish(e, v, SL_NO_OFFSET);
+	}
 	sl_engine_note_peak(e, &c.to);
 	return sl_engine_issue(e, a->channel, &c);
 }
@@ -116,7 +138,7 @@ static sl_status give_up(struct sl_engine *e, uint32_t v)
 		SL_TRY(arrive(e, v));
 	if (e->pair.now.state[v] != SL_RES_RESIDENT)
 		return SL_OK;
-	sl_engine_poison(e, e->pair.now.at[v], e->pair.trace->values[v].bytes);
+	poison_freed(e, v, e->pair.now.at[v]);
 	sl_engine_publish(e, v, SL_NO_OFFSET);
 	return SL_OK;
 }
@@ -138,7 +160,7 @@ static sl_status act_drop_clean(
 	SL_TRY(arrive(e, v));
 	at = e->pair.now.at[v];
 	SL_TRY(sl_residency_drop_clean(&e->pair.now, v));
-	sl_engine_poison(e, at, e->pair.trace->values[v].bytes);
+	poison_freed(e, v, at);
 	sl_engine_publish(e, v, SL_NO_OFFSET);
 	return SL_OK;
 }
@@ -149,6 +171,7 @@ static sl_status act_move(struct sl_engine *e, const struct sl_action *a, uint32
 	uint64_t head, shift;
 
 	SL_TRY(arrive(e, v));
+	SL_TRY(wait_saved(e, v));
 	from = device_range(e, v, e->pair.now.at[v]);
 	SL_TRY(sl_engine_wait_range(e, &to, true));
 	SL_TRY(sl_residency_move(&e->pair.now, v, to.at));
@@ -185,7 +208,9 @@ static sl_status touch_before(struct sl_engine *e, const struct sl_touch *t)
 {
 	if (t->flags & SL_TOUCH_BIRTH)
 		return give_birth(e, t);
-	return arrive(e, t->value);
+	SL_TRY(arrive(e, t->value));
+	return t->flags & (SL_TOUCH_WRITE | SL_TOUCH_SAME) ? wait_saved(e, t->value)
+							   : SL_OK;
 }
 
 static sl_status touch_after(struct sl_engine *e, const struct sl_touch *t)
@@ -274,6 +299,7 @@ static sl_status act_again(struct sl_engine *e, const struct sl_action *a, uint3
 static sl_status (*const acts[SL_ACTION_COUNT])(
 	struct sl_engine *, const struct sl_action *, uint32_t) = {
 	[SL_ACTION_OUT] = act_out,
+	[SL_ACTION_SAVE] = act_out,
 	[SL_ACTION_IN] = act_in,
 	[SL_ACTION_DROP] = act_drop,
 	[SL_ACTION_DROP_CLEAN] = act_drop_clean,
@@ -286,7 +312,7 @@ static sl_status apply_action(struct sl_engine *e, const struct sl_action *a, ui
 	sl_status st;
 
 	/* Nobody but another copy may meet bytes of those that are held. */
-	if (a->kind != SL_ACTION_OUT && a->kind != SL_ACTION_IN)
+	if (!sl_action_copies(a->kind))
 		sl_engine_release(e);
 	st = acts[a->kind](e, a, e->pair.index.root[a->value]);
 	if (st != SL_OK && a->kind == SL_ACTION_RECOMPUTE)

@@ -74,7 +74,9 @@ static sl_status fill_touches(const struct sl_engine_index *x, const struct sl_a
 
 	for (uint32_t i = 0; i < n; i++) {
 		to[i] = x->touches[first + i];
-		to[i].flags &= (to[i].flags & SL_TOUCH_BIRTH) ? 0 : SL_TOUCH_WRITE;
+		to[i].flags = (to[i].flags & SL_TOUCH_BIRTH)
+				      ? SL_TOUCH_SAME
+				      : to[i].flags & SL_TOUCH_WRITE;
 	}
 	for (uint32_t i = 0; i < g->n_lines; i++) {
 		if (a[i].offset == SL_NO_OFFSET)

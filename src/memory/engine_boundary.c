@@ -176,7 +176,7 @@ static sl_status check_places(const struct sl_engine *e, const struct sl_engine_
 			SL_TRY(check_device(e, &n->reserved, "value", a->value, &r));
 		if (a->kind == SL_ACTION_RECOMPUTE)
 			SL_TRY(check_again(e, n, a));
-		if (a->kind == SL_ACTION_OUT)
+		if (sl_action_copies_out(a->kind))
 			SL_TRY(check_tier(e, a->value, a->tier, a->offset, r.len));
 	}
 	return SL_OK;

@@ -47,7 +47,7 @@ static sl_status carry_out(
 	st = sl_engine_transfer(e, c);
 	sl_event_emit_on(e->opts.events, ch->id, c->in ? SL_EV_IN_END : SL_EV_OUT_END,
 		c->value, c->bytes);
-	if (st == SL_OK && !c->in)
+	if (st == SL_OK && !c->in && c->takes)
 		sl_engine_poison(e, c->from.at, c->bytes);
 	return st;
 }
@@ -206,6 +206,9 @@ static sl_status enqueue(struct sl_engine *e, uint32_t channel, const struct sl_
 	struct sl_channel *ch = &e->channels[channel];
 	struct sl_copy *slot = &ch->ring[(ch->issued + 1) & ch->mask];
 
+	/* What leaves is spoilt for who copies it a second time. */
+	bool spoils = e->opts.poison && c->takes;
+
 	SL_BUG(ch->issued - ch->seen > ch->mask);
 	*slot = *c;
 	for (uint32_t i = 0; i < e->n_channels; i++) {
@@ -213,7 +216,7 @@ static sl_status enqueue(struct sl_engine *e, uint32_t channel, const struct sl_
 
 		slot->after[i] = 0;
 		if (other != ch && other->issued != looked_past(other))
-			slot->after[i] = later(last_conflict(other, &c->from, false),
+			slot->after[i] = later(last_conflict(other, &c->from, spoils),
 				last_conflict(other, &c->to, true));
 	}
 	e->pending++;
@@ -304,6 +307,15 @@ sl_status sl_engine_wait_range(struct sl_engine *e, const struct sl_range *r, bo
 			SL_TRY(wait_number(e, ch, n));
 	}
 	return SL_OK;
+}
+
+bool sl_engine_in_use(const struct sl_engine *e, const struct sl_range *r)
+{
+	bool in_use = false;
+
+	for (uint32_t i = 0; i < e->n_channels && e->pending > 0; i++)
+		in_use = in_use || last_conflict(&e->channels[i], r, true) > 0;
+	return in_use;
 }
 
 sl_status sl_engine_wait_all(struct sl_engine *e)

@@ -102,7 +102,6 @@ static sl_status refuse_action(const struct sl_action *a, const char *why)
 
 static sl_status check_action(const struct sl_trace *t, const struct sl_action *a)
 {
-	bool out = a->kind == SL_ACTION_OUT, in = a->kind == SL_ACTION_IN;
 	const struct sl_trace_link *link;
 
 	if (a->op >= t->n_ops || a->value >= t->n_values || a->iter != 0)
@@ -111,7 +110,7 @@ static sl_status check_action(const struct sl_trace *t, const struct sl_action *
 		return SL_FAIL(SL_E_UNSUPPORTED,
 			"plan: action kind %u on v%u at op %u is reserved; plan again",
 			(unsigned)a->kind, a->value, a->op);
-	if (!out && !in)
+	if (!sl_action_copies(a->kind))
 		return SL_OK;
 	if (a->channel >= t->n_links || a->tier == SL_TIER_DEVICE || a->tier > t->n_tiers)
 		return refuse_action(a, "no such tier or channel");
@@ -143,8 +142,9 @@ static sl_status index_actions(
 				a, "actions are not in order of op and phase");
 		last = key;
 		x->action_first[key + 1]++;
-		if (a->kind == SL_ACTION_OUT || a->kind == SL_ACTION_IN)
+		if (sl_action_copies(a->kind))
 			x->channel_copies[a->channel]++;
+		x->saves = x->saves || a->kind == SL_ACTION_SAVE;
 	}
 	counts_to_starts(x->action_first, 2 * (size_t)t->n_ops);
 	return SL_OK;

@@ -38,7 +38,8 @@ struct sl_range {
 struct sl_copy {
 	uint32_t value;
 	bool in; /* tier to device; else device to tier */
-	bool takes; /* nobody reads the bytes at `from` again; true of all copies out */
+	bool takes; /* nobody reads the bytes at `from` again; true of all copies out of
+		     * what leaves */
 	struct sl_range from, to;
 	uint64_t bytes, delay_ns;
 	uint64_t after[SL_ENGINE_MAX_CHANNELS]; /* per channel: this number must be done;
@@ -73,6 +74,7 @@ enum sl_touch_flags {
 	SL_TOUCH_BIRTH = 1 << 1, /* of a value that does not persist */
 	SL_TOUCH_LAST = 1 << 2, /* it is dead afterwards */
 	SL_TOUCH_AGAIN = 1 << 3, /* with BIRTH: of a value that is recomputed */
+	SL_TOUCH_SAME = 1 << 4, /* written with the bits that it has */
 };
 
 /* Access of an op to a root value, in its turn or again. */
@@ -96,6 +98,7 @@ struct sl_engine_index {
 	struct sl_touch *touches;
 	struct sl_engine_again *again; /* groups in the order of the plan */
 	struct sl_touch *again_touches;
+	bool saves; /* some value is copied out and stays */
 	bool *takes; /* [n_actions] copies in whose copy below nobody reads again */
 	uint32_t *again_of; /* [n_actions] group that the action begins; NULL: none */
 	uint32_t n_again;
@@ -171,6 +174,8 @@ SL_NODISCARD sl_status sl_engine_look(struct sl_engine *e);
 /* Waits for every pending copy that reads or writes r (reads count only if `write`). */
 SL_NODISCARD sl_status sl_engine_wait_range(
 	struct sl_engine *e, const struct sl_range *r, bool write);
+/* Whether a copy that may not be over reads or writes r. */
+bool sl_engine_in_use(const struct sl_engine *e, const struct sl_range *r);
 SL_NODISCARD sl_status sl_engine_wait_all(struct sl_engine *e);
 
 /* engine_together.c: copies by the compute threads. */

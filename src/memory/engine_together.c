@@ -135,7 +135,7 @@ void sl_engine_release(struct sl_engine *e)
 		emit(e, i, true);
 	}
 	note(e, &e->channels[h->channel], (uint64_t)(sl_clock_now() - begin));
-	if (!c->in)
+	if (!c->in && c->takes)
 		sl_engine_poison(e, c->from.at, c->bytes);
 	h->n = 0;
 }

@@ -24,6 +24,8 @@
  * free or not yet there; a plan is sound only if it is sound by position):
  *
  * - out copies v to its tier at `offset` there and gives its device bytes up
+ * - save copies v to its tier at `offset` there and keeps its device bytes: it can be
+ *   dropped clean later. Who writes or moves v meanwhile waits for the copy.
  * - drop-clean gives up the device bytes of a v whose copy in a lower tier is current
  * - drop gives up a v that will be recomputed or is dead early
  * - in brings v back from `tier` to device `offset`; the copy below stays current
@@ -71,6 +73,7 @@
 
 #define SL_ACTION_TABLE(X) \
 	X(OUT, "out") \
+	X(SAVE, "save") \
 	X(IN, "in") \
 	X(DROP, "drop") \
 	X(DROP_CLEAN, "drop-clean") \
@@ -94,10 +97,10 @@ struct sl_action {
 	enum sl_phase phase;
 	enum sl_action_kind kind;
 	uint32_t value;
-	uint32_t tier; /* of out and in; else 0 */
-	uint32_t channel; /* link id of the trace, of out and in */
+	uint32_t tier; /* of out, save and in; else 0 */
+	uint32_t channel; /* link id of the trace, of out, save and in */
 	/* Device offset of in, move and recompute (there SL_NO_OFFSET: changed in place),
-	 * tier offset of out. */
+	 * tier offset of out and save. */
 	uint64_t offset;
 	uint64_t delay_ns;
 	uint32_t iter;
@@ -162,6 +165,16 @@ void sl_plan_move(
 /* Whether start lines put v on the device (also true without any start line). */
 bool sl_plan_starts_on_device(const struct sl_plan *p, uint32_t v);
 
+/* Whether an action copies to a tier, or from one. */
+static inline bool sl_action_copies_out(enum sl_action_kind kind)
+{
+	return kind == SL_ACTION_OUT || kind == SL_ACTION_SAVE;
+}
+static inline bool sl_action_copies(enum sl_action_kind kind)
+{
+	return kind == SL_ACTION_IN || sl_action_copies_out(kind);
+}
+
 /* The plan text needs its trace for ids and tier names. */
 SL_NODISCARD sl_status sl_plan_parse(const char *source, const char *data, size_t len,
 	const struct sl_trace *t, struct sl_plan *out);
@@ -180,8 +193,8 @@ SL_NODISCARD sl_status sl_plan_check(const struct sl_trace *t, const struct sl_p
 
 /*
  * Virtual time of one steady iteration: ops in order on one stream, each channel first in
- * first out, a swap-in holds its bytes from its start, a swap-out until its end. A group
- * of recompute lines costs its op's duration once more.
+ * first out, a swap-in holds its bytes from its start, a swap-out or save until its end.
+ * A group of recompute lines costs its op's duration once more.
  */
 struct sl_plan_price {
 	uint64_t base_iter_ns; /* sum of op durations */

@@ -6,8 +6,8 @@
  * 1. a value that an op touches is on the device and has the content that the trace's
  * order gives it there, also where the op runs again;
  * 2. device bytes have one holder, end within the budget, and respect alignment;
- * 3. a copy below is current from its `out` until the next write; only current copies
- * come back in; bytes of a tier have one holder and end within the tier;
+ * 3. a copy below is current from its `out` or `save` until the next write; only current
+ * copies come back in; bytes of a tier have one holder and end within the tier;
  * 4. channels join the device and the tier that an action names;
  * 5. a value that does not persist is born at its place, and is gone after its last
  * access, of an op in its turn or again;
@@ -40,11 +40,16 @@ static uint64_t *slot_of(const struct sl_plan_checker *c, uint32_t tier, uint32_
 	return &c->slot[(size_t)(tier - 1) * c->t->n_values + v];
 }
 
-static sl_status apply_out(struct sl_plan_checker *c, const struct sl_action *a)
+static sl_status apply_save(struct sl_plan_checker *c, const struct sl_action *a)
 {
 	SL_TRY(check_channel(c, a));
 	SL_TRY(sl_plan_checker_resident(c, a->value));
-	SL_TRY(sl_plan_checker_copy(c, a->value, a->tier, a->offset));
+	return sl_plan_checker_copy(c, a->value, a->tier, a->offset);
+}
+
+static sl_status apply_out(struct sl_plan_checker *c, const struct sl_action *a)
+{
+	SL_TRY(apply_save(c, a));
 	sl_plan_checker_leave(c, a->value);
 	return SL_OK;
 }
@@ -107,6 +112,7 @@ static const char *const action_text[SL_ACTION_COUNT] = {
 /* NULL: reserved in this version. */
 static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 	[SL_ACTION_OUT] = apply_out,
+	[SL_ACTION_SAVE] = apply_save,
 	[SL_ACTION_IN] = apply_in,
 	[SL_ACTION_DROP] = apply_drop,
 	[SL_ACTION_DROP_CLEAN] = apply_drop_clean,

@@ -136,7 +136,8 @@ static size_t gather_tier(const struct sl_plan *p, uint32_t tier, uint64_t *out)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_actions; i++) {
-		if (p->actions[i].kind == SL_ACTION_OUT && p->actions[i].tier == tier)
+		if (sl_action_copies_out(p->actions[i].kind) &&
+			p->actions[i].tier == tier)
 			out[n++] = p->actions[i].offset;
 	}
 	for (uint32_t i = 0; i < p->n_starts; i++) {

@@ -181,6 +181,7 @@ static uint64_t *copied_ns(struct pricer *w, const struct sl_action *a)
 	return &w->copied_ns[(size_t)(a->tier - 1) * w->t->n_values + a->value];
 }
 
+/* Its bytes are held, even where it stays: whoever writes it waits. */
 static sl_status apply_out(struct pricer *w, const struct sl_action *a)
 {
 	uint64_t end = queue_copy(w, a, w->ready_ns[a->value]);
@@ -214,6 +215,7 @@ static sl_status apply_move(struct pricer *w, const struct sl_action *a)
 	uint64_t bytes = w->t->values[a->value].bytes;
 
 	wait_until(w, w->ready_ns[a->value], a->value, false);
+	wait_free(w, w->at[a->value], bytes);
 	wait_free(w, a->offset, bytes);
 	w->now_ns = sl_add_ns(w->now_ns, sl_trace_move_ns(w->t, bytes));
 	w->at[a->value] = a->offset;
@@ -238,6 +240,17 @@ static void wait_values(struct pricer *w, const struct sl_trace_op *o)
 	wait_list(w, o->out, o->n_out);
 }
 
+/* No copy uses what the op overwrites any more. */
+static void wait_writes(struct pricer *w, const struct sl_trace_op *o)
+{
+	for (uint32_t i = 0; i < o->n_out + o->n_mutates; i++) {
+		uint32_t x = i < o->n_out ? o->out[i] : o->mutates[i - o->n_out];
+		uint32_t v = sl_trace_root(w->t, x);
+
+		wait_free(w, w->at[v], w->t->values[v].bytes);
+	}
+}
+
 /* One run for the group of lines that begins at a. */
 static sl_status apply_again(struct pricer *w, const struct sl_action *a)
 {
@@ -252,9 +265,9 @@ static sl_status apply_again(struct pricer *w, const struct sl_action *a)
 			continue;
 		w->at[a[i].value] = a[i].offset;
 		w->ready_ns[a[i].value] = 0;
-		wait_free(w, a[i].offset, w->t->values[a[i].value].bytes);
 	}
 	wait_values(w, o);
+	wait_writes(w, o);
 	if (o->workspace_bytes > 0)
 		wait_free(w, a->workspace_offset, o->workspace_bytes);
 	w->now_ns = sl_add_ns(w->now_ns, o->dur_ns);
@@ -267,6 +280,7 @@ typedef sl_status (*apply_fn)(struct pricer *w, const struct sl_action *a);
 
 static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 	[SL_ACTION_OUT] = apply_out,
+	[SL_ACTION_SAVE] = apply_out,
 	[SL_ACTION_IN] = apply_in,
 	[SL_ACTION_DROP] = apply_drop,
 	[SL_ACTION_DROP_CLEAN] = apply_drop,
@@ -276,7 +290,7 @@ static const apply_fn apply_rows[SL_ACTION_COUNT] = {
 
 static bool fits_tier(const struct sl_trace *t, const struct sl_action *a)
 {
-	if (a->kind != SL_ACTION_OUT && a->kind != SL_ACTION_IN)
+	if (!sl_action_copies(a->kind))
 		return true;
 	return a->tier >= 1 && a->tier <= t->n_tiers && a->channel < t->n_links;
 }
@@ -307,12 +321,7 @@ static void run_op(struct pricer *w, uint32_t op)
 	const struct sl_trace_op *o = &w->t->ops[op];
 
 	wait_values(w, o);
-	for (uint32_t i = 0; i < o->n_out; i++) {
-		uint32_t v = sl_trace_root(w->t, o->out[i]);
-
-		if (!sl_class_persistent(w->t->values[v].cls))
-			wait_free(w, w->at[v], w->t->values[v].bytes);
-	}
+	wait_writes(w, o);
 	if (o->workspace_bytes > 0)
 		wait_free(w, w->p->workspace_offset[op], o->workspace_bytes);
 	if (w->start_ns)

@@ -69,7 +69,7 @@ static sl_status print_again(const struct sl_action *a, struct sl_buf *out)
 static sl_status print_action(
 	const struct sl_action *a, const struct sl_trace *t, struct sl_buf *out)
 {
-	bool copies = a->kind == SL_ACTION_OUT || a->kind == SL_ACTION_IN;
+	bool copies = sl_action_copies(a->kind);
 	bool again = a->kind == SL_ACTION_RECOMPUTE;
 
 	SL_TRY(sl_buf_printf(out, "%s %u delay_ns=%llu %s v%u",

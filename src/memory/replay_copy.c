@@ -49,11 +49,25 @@ bool sl_player_arrived(struct sl_player *p, uint32_t v)
 	return false;
 }
 
+/* Bytes of a value that leaves while it is copied out are held until then. */
+static bool leave_copies(struct sl_player *p, uint32_t v)
+{
+	struct sl_player_copy *last = NULL;
+
+	for (struct sl_player_copy *c = p->copies; c != NULL; c = c->next) {
+		if (c->value == v && c->stays)
+			last = c;
+	}
+	if (last != NULL)
+		last->stays = false;
+	return last != NULL;
+}
+
 void sl_player_drop(struct sl_player *p, uint32_t v)
 {
 	if (p->coming[v] != NULL)
 		p->coming[v]->dropped = true;
-	else if (p->on[v])
+	else if (p->on[v] && !leave_copies(p, v))
 		sl_player_release(p, bytes_of(p, v));
 	p->coming[v] = NULL;
 	p->on[v] = false;
@@ -113,7 +127,7 @@ static sl_status done(void *ctx)
 		.bytes = bytes_of(p, c->value)};
 
 	unlink_copy(p, c);
-	if (!c->in || c->dropped)
+	if (c->in ? c->dropped : !c->stays)
 		sl_player_release(p, span.bytes);
 	if (p->coming[c->value] == c)
 		p->coming[c->value] = NULL;
@@ -139,6 +153,7 @@ sl_status sl_player_issue(struct sl_player *p, const struct sl_action *a)
 		.tier = a->tier,
 		.channel = a->channel,
 		.in = a->kind == SL_ACTION_IN,
+		.stays = a->kind == SL_ACTION_SAVE,
 		.at = a->kind == SL_ACTION_IN ? a->offset : p->at[v]};
 	c->transfer = (struct sl_transfer){.bytes = bytes_of(p, v),
 		.bytes_per_s = link->bytes_per_s,
@@ -156,8 +171,10 @@ sl_status sl_player_issue(struct sl_player *p, const struct sl_action *a)
 		p->result.swap_ins++;
 		p->result.swap_in_bytes += bytes_of(p, v);
 	} else {
-		p->on[v] = false;
-		p->coming[v] = NULL;
+		if (!c->stays) {
+			p->on[v] = false;
+			p->coming[v] = NULL;
+		}
 		p->result.swap_out_bytes += bytes_of(p, v);
 	}
 	return sl_channel_push(

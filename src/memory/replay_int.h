@@ -15,6 +15,7 @@ struct sl_player_copy {
 	uint32_t value, tier, channel;
 	bool in;
 	bool dropped; /* in: the value was given up meanwhile */
+	bool stays; /* out: the value is still there */
 	bool waited; /* in: something began to wait for it at waited_ns */
 	uint64_t at; /* on the device */
 	uint64_t begin_ns, waited_ns;

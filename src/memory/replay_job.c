@@ -105,12 +105,13 @@ static bool op_is_ready(struct sl_player *p)
 
 	ready &= all_arrived(p, o->mutates, o->n_mutates);
 	ready &= all_arrived(p, o->out, o->n_out);
-	for (uint32_t i = 0; i < o->n_out && ready; i++) {
-		uint32_t v = sl_trace_root(p->trace, o->out[i]);
+	for (uint32_t i = 0; i < o->n_out + o->n_mutates && ready; i++) {
+		uint32_t x = i < o->n_out ? o->out[i] : o->mutates[i - o->n_out];
+		uint32_t v = sl_trace_root(p->trace, x);
 		uint64_t at = birthplace(p, v);
 
-		ready = at == SL_NO_OFFSET ||
-			sl_player_free(p, at, p->trace->values[v].bytes);
+		ready = sl_player_free(
+			p, at == SL_NO_OFFSET ? p->at[v] : at, p->trace->values[v].bytes);
 	}
 	if (ready && o->workspace_bytes > 0)
 		ready = sl_player_free(p, workspace_at(p), o->workspace_bytes);
@@ -120,6 +121,7 @@ static bool op_is_ready(struct sl_player *p)
 static bool move_is_ready(struct sl_player *p, const struct sl_action *a, uint32_t v)
 {
 	return sl_player_arrived(p, v) &&
+	       sl_player_free(p, p->at[v], p->trace->values[v].bytes) &&
 	       sl_player_free(p, a->offset, p->trace->values[v].bytes);
 }
 
@@ -261,7 +263,7 @@ static sl_status act(struct sl_player *p, const struct sl_action *a, bool *waits
 		return move_is_ready(p, a, v) ? ask_device(p) : SL_OK;
 	}
 	p->action++;
-	if (a->kind == SL_ACTION_IN || a->kind == SL_ACTION_OUT)
+	if (sl_action_copies(a->kind))
 		return sl_player_issue(p, a);
 	sl_player_drop(p, v);
 	return SL_OK;

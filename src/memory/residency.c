@@ -123,12 +123,19 @@ sl_status sl_residency_move(struct sl_residency *r, uint32_t v, uint64_t at)
 	return SL_OK;
 }
 
-sl_status sl_residency_out_begin(
+sl_status sl_residency_save(
 	struct sl_residency *r, uint32_t v, uint32_t tier, uint64_t copy_at)
 {
 	if (!is_in(r, v, IN(RESIDENT)) || tier >= r->n_tiers)
 		return refuse(r, v, "go out");
 	set_copy(r, v, tier, copy_at);
+	return SL_OK;
+}
+
+sl_status sl_residency_out_begin(
+	struct sl_residency *r, uint32_t v, uint32_t tier, uint64_t copy_at)
+{
+	SL_TRY(sl_residency_save(r, v, tier, copy_at));
 	r->state[v] = SL_RES_LEAVING;
 	r->at[v] = SL_RES_NOWHERE;
 	return SL_OK;

@@ -23,7 +23,7 @@
  *                           |                           | in_begin           | in_begin
  *                         COMING <----------------------+--------------------+
  *
- *     drop: any state -> ABSENT        write, move: RESIDENT -> RESIDENT
+ *     drop: any state -> ABSENT        write, move, save: RESIDENT -> RESIDENT
  *     rebirth (of a value that is recomputed): ABSENT, LEAVING, AWAY -> RESIDENT
  *
  *   ABSENT    no bytes anywhere: not yet born, or dead
@@ -35,7 +35,7 @@
  * 1. `at` is SL_RES_NOWHERE exactly in ABSENT, LEAVING and AWAY.
  * 2. `copies` is 0 in ABSENT and after birth, rebirth or write: an older copy is never read again.
  * 3. `copies` is not 0 in LEAVING, AWAY and COMING; a bit counts from out_begin on, so
- *    whoever reads that copy first waits for the copying to end.
+ *    whoever reads that copy first waits for the copying to end; likewise from save on.
  * 4. copy_at of a set bit is where that tier holds the value.
  * 5. An illegal step changes nothing and is SL_E_INVALID.
  */
@@ -78,6 +78,9 @@ SL_NODISCARD sl_status sl_residency_rebirth(
 SL_NODISCARD sl_status sl_residency_write(struct sl_residency *r, uint32_t v);
 SL_NODISCARD sl_status sl_residency_move(struct sl_residency *r, uint32_t v, uint64_t at);
 SL_NODISCARD sl_status sl_residency_out_begin(
+	struct sl_residency *r, uint32_t v, uint32_t tier, uint64_t copy_at);
+/* A copy to a tier begins, and v stays. */
+SL_NODISCARD sl_status sl_residency_save(
 	struct sl_residency *r, uint32_t v, uint32_t tier, uint64_t copy_at);
 SL_NODISCARD sl_status sl_residency_out_end(struct sl_residency *r, uint32_t v);
 SL_NODISCARD sl_status sl_residency_drop_clean(struct sl_residency *r, uint32_t v);

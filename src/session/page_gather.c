@@ -187,6 +187,13 @@ static sl_status see_out(struct walk *w, const struct sl_action *a)
 	return leave(w, a->value, s != NULL ? s->end_ns : w->now_ns);
 }
 
+/* It stays where it is. */
+static sl_status see_save(struct walk *w, const struct sl_action *a)
+{
+	(void)take_copy(w, a->value, false);
+	return SL_OK;
+}
+
 static sl_status see_in(struct walk *w, const struct sl_action *a)
 {
 	const struct sl_replay_span *s = take_copy(w, a->value, true);
@@ -234,6 +241,7 @@ typedef sl_status (*see_fn)(struct walk *w, const struct sl_action *a);
 
 static const see_fn see_rows[SL_ACTION_COUNT] = {
 	[SL_ACTION_OUT] = see_out,
+	[SL_ACTION_SAVE] = see_save,
 	[SL_ACTION_IN] = see_in,
 	[SL_ACTION_DROP] = see_drop,
 	[SL_ACTION_DROP_CLEAN] = see_drop,

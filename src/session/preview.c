@@ -83,7 +83,7 @@ static void fill_tiers(
 			reach(p, r, plan->starts[i].tier, plan->starts[i].value,
 				plan->starts[i].offset);
 	for (uint32_t i = 0; i < plan->n_actions; i++)
-		if (plan->actions[i].kind == SL_ACTION_OUT)
+		if (sl_action_copies_out(plan->actions[i].kind))
 			reach(p, r, plan->actions[i].tier, plan->actions[i].value,
 				plan->actions[i].offset);
 }

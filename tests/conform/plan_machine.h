@@ -24,9 +24,10 @@ static inline void copy(
 
 static inline void act(struct machine *m, const struct sl_action *a)
 {
-	if (a->kind == SL_ACTION_OUT) {
+	if (sl_action_copies_out(a->kind)) {
 		copy(m, a->value, 0, a->tier, a->offset);
-		m->at[0][a->value] = SL_NO_OFFSET;
+		if (a->kind == SL_ACTION_OUT)
+			m->at[0][a->value] = SL_NO_OFFSET;
 	} else if (a->kind == SL_ACTION_IN) {
 		copy(m, a->value, a->tier, 0, a->offset);
 	} else if (a->kind == SL_ACTION_MOVE) {
@@ -145,7 +146,7 @@ static inline void find_sizes(struct machine *m, uint64_t budget)
 		const struct sl_action *a = &m->p->actions[i];
 		uint64_t end = a->offset + room(m, a->value);
 
-		if (a->kind == SL_ACTION_OUT && end > m->size[a->tier])
+		if (sl_action_copies_out(a->kind) && end > m->size[a->tier])
 			m->size[a->tier] = end;
 	}
 	for (uint32_t i = 0; i < m->p->n_starts; i++) {

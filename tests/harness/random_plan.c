@@ -159,7 +159,7 @@ static sl_status act(struct guess *g, enum sl_action_kind kind, uint32_t v, uint
 {
 	struct sl_action a = {.op = g->op, .phase = g->phase, .kind = kind, .value = v};
 
-	if (kind == SL_ACTION_OUT || kind == SL_ACTION_IN) {
+	if (sl_action_copies(kind)) {
 		a.tier = k + 1;
 		a.channel = 2 * k + (kind == SL_ACTION_IN);
 	}
@@ -175,19 +175,34 @@ static sl_status put_out(struct guess *g, uint32_t v, uint32_t k, uint64_t at)
 	return act(g, SL_ACTION_OUT, v, k, at);
 }
 
+static uint64_t free_slot(const struct guess *g, uint32_t k, uint32_t v)
+{
+	uint64_t at = 0;
+
+	while (!slot_free(g, k, at, v))
+		at += 4096;
+	return at;
+}
+
+/* A copy out that leaves it where it is. */
+static sl_status save(struct guess *g, uint32_t v)
+{
+	uint32_t k = (uint32_t)sl_rng_below(g->rng, SL_RIG_TIERS);
+
+	g->slot[k][v] = free_slot(g, k, v);
+	return act(g, SL_ACTION_SAVE, v, k, g->slot[k][v]);
+}
+
 static sl_status evict(struct guess *g, uint32_t v)
 {
 	uint32_t k = (uint32_t)sl_rng_below(g->rng, SL_RIG_TIERS);
-	uint64_t at = 0;
 	bool clean = g->slot[0][v] != NOWHERE || g->slot[1][v] != NOWHERE;
 
 	if (clean && sl_rng_below(g->rng, 4)) {
 		g->at[v] = NOWHERE;
 		return act(g, SL_ACTION_DROP_CLEAN, v, 0, 0);
 	}
-	while (!slot_free(g, k, at, v))
-		at += 4096;
-	return put_out(g, v, k, at);
+	return put_out(g, v, k, free_slot(g, k, v));
 }
 
 /* Room by evicting random values until there is some. */
@@ -277,6 +292,8 @@ static sl_status fidget(struct guess *g)
 		at = away ? room(g, bytes, align, SL_NO_ID) : NOWHERE;
 		return at == NOWHERE ? SL_OK : bring_in(g, v, at);
 	}
+	if (sl_rng_below(g->rng, 3) == 0)
+		return save(g, v);
 	if (sl_rng_below(g->rng, 2))
 		return evict(g, v);
 	at = room(g, bytes, align, v);

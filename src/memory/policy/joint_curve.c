@@ -15,8 +15,7 @@ double sl_joint_slow(const struct sl_joint_part *p, uint64_t iter_ns)
 bool sl_joint_moves(const struct sl_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++) {
-		if (p->actions[i].kind == SL_ACTION_OUT ||
-			p->actions[i].kind == SL_ACTION_IN)
+		if (sl_action_copies(p->actions[i].kind))
 			return true;
 	}
 	return false;

@@ -108,6 +108,20 @@ static sl_status step_out_begin(struct pair *p, uint32_t v, bool *legal)
 	return sl_residency_out_begin(&p->table, v, tier, at);
 }
 
+static sl_status step_save(struct pair *p, uint32_t v, bool *legal)
+{
+	struct twin *t = &p->twin[v];
+	uint32_t tier = (uint32_t)draw(p, TIERS);
+	uint64_t at = draw(p, 100);
+
+	*legal = on_device(t);
+	if (*legal) {
+		t->tier[tier] = t->current;
+		t->tier_at[tier] = at;
+	}
+	return sl_residency_save(&p->table, v, tier, at);
+}
+
 static sl_status step_out_end(struct pair *p, uint32_t v, bool *legal)
 {
 	struct twin *t = &p->twin[v];
@@ -192,18 +206,18 @@ static void compare(const struct pair *p, uint32_t v)
 static void random_programs_agree_with_a_naive_twin(void **state)
 {
 	sl_status (*const steps[])(struct pair *, uint32_t, bool *) = {step_birth,
-		step_write, step_move, step_out_begin, step_out_end, step_drop_clean,
-		step_in_begin, step_in_end, step_rebirth, step_drop};
+		step_write, step_move, step_save, step_out_begin, step_out_end,
+		step_drop_clean, step_in_begin, step_in_end, step_rebirth, step_drop};
 	struct pair p = {.rng = {.key = {.seed = 7}}};
-	size_t done[10] = {0}, refused[10] = {0};
+	size_t done[11] = {0}, refused[11] = {0};
 
 	(void)state;
 	assert_int_equal(sl_residency_init(&p.table, VALUES, TIERS), SL_OK);
 	for (int i = 0; i < 200000; i++) {
 		uint32_t v = (uint32_t)draw(&p, VALUES);
-		size_t s = (size_t)draw(&p, 10);
+		size_t s = (size_t)draw(&p, 11);
 		bool legal = false;
-		if (s >= 8 && draw(&p, 8) != 0) /* drops and rebirths are rare, or nothing
+		if (s >= 9 && draw(&p, 8) != 0) /* drops and rebirths are rare, or nothing
 						   else happens */
 			continue;
 		sl_status st = steps[s](&p, v, &legal);
@@ -212,9 +226,9 @@ static void random_programs_agree_with_a_naive_twin(void **state)
 		compare(&p, v);
 	}
 	/* The program reached every arrow, and every refusal that exists. */
-	for (size_t s = 0; s < 10; s++) {
+	for (size_t s = 0; s < 11; s++) {
 		assert_true(done[s] > 100);
-		assert_true(s == 9 || refused[s] > 100);
+		assert_true(s == 10 || refused[s] > 100);
 	}
 	sl_residency_finish(&p.table);
 }
