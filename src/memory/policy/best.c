@@ -5,7 +5,7 @@
  * is never slower than any of them at the same budget.
  *
  * 1. tensile's search finds a point and bars single gaps; then parameters are copied out
- *    over the boundary so that they can be dropped later (tensile_clean.c).
+ *    after their last write so that they can be dropped later (tensile_clean.c).
  * 2. The same without recomputation and without copies: a mixture is a candidate beside
  *    its parts, not a promise. Where a bound says that a part cannot win, it is left out.
  * 3. The plans of the other rows of the table.

@@ -37,8 +37,8 @@ static int by_leave(const void *a, const void *b)
 	const struct sl_gap *x = *(struct sl_gap *const *)a;
 	const struct sl_gap *y = *(struct sl_gap *const *)b;
 
-	if (x->from_op != y->from_op)
-		return x->from_op < y->from_op ? -1 : 1;
+	if (x->save != y->save)
+		return x->save < y->save ? -1 : 1;
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
@@ -79,8 +79,8 @@ static void time_out(struct booker *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct sl_gap *gap = b->swaps[i];
 		struct busy *out = &outs_of(b, gap->tier)[b->n_outs[gap->tier]];
-		uint64_t start = b->g->start_ns[gap->from_op] +
-				 b->g->t->ops[gap->from_op].dur_ns + gap->delay_ns;
+		uint64_t start = b->g->start_ns[gap->save] +
+				 b->g->t->ops[gap->save].dur_ns + gap->delay_ns;
 
 		if (!gap->dirty)
 			continue;
@@ -92,22 +92,43 @@ static void time_out(struct booker *b)
 	}
 }
 
-/* A value that leaves keeps its bytes until its copy is over, as far as there is room. */
-static void hold_out(struct booker *b, const struct busy *out)
+/* Until when the bytes of one that leaves are kept from others at most. */
+static uint32_t last_hold(const struct booker *b, const struct busy *out)
 {
-	struct sl_gap *gap = out->gap;
+	const struct sl_gap *gap = out->gap;
 	uint32_t last = gap->wraps ? b->g->t->n_ops : b->wish[gap - b->g->gaps];
 	uint32_t until = sl_gaps_op_from(b->g, out->end_ns);
 
-	while (gap->hold < until && gap->hold < last && hold(b, gap->hold, room(b, gap)))
-		gap->hold++;
+	return until < last ? until : last;
 }
 
-static void book_out(struct booker *b)
+/* Values that leave keep their bytes until their copies are over, as far as there is
+ * room; where there is none, what is copied first gives up its bytes first: who gets them
+ * waits for no other copy then. */
+static void book_out(struct booker *b, uint32_t tier)
 {
-	for (uint32_t k = 0; k < b->g->n_tiers; k++)
-		for (size_t i = 0; i < b->n_outs[k]; i++)
-			hold_out(b, &outs_of(b, k)[i]);
+	struct busy *outs = outs_of(b, tier);
+	size_t first = 0, next = 0;
+	uint64_t held = 0;
+
+	for (uint32_t op = 0; op <= b->g->t->n_ops; op++) {
+		for (; next < b->n_outs[tier] && outs[next].gap->save < op; next++)
+			held += sl_gap_saved(outs[next].gap) ? 0
+							     : room(b, outs[next].gap);
+		for (size_t i = first; i < next; i++) {
+			struct sl_gap *gap = outs[i].gap;
+			bool full = op < b->g->t->n_ops && b->level[op] + held > b->limit;
+
+			if (gap->hold == SL_NO_ID &&
+				(full || op >= last_hold(b, &outs[i]))) {
+				gap->hold = op > gap->from_op + 1 ? op : gap->from_op + 1;
+				held -= room(b, gap);
+			}
+		}
+		while (first < next && outs[first].gap->hold != SL_NO_ID)
+			first++;
+		b->level[op] += held;
+	}
 }
 
 /* The wire of a tier is one for both directions. */
@@ -206,7 +227,12 @@ sl_status sl_gaps_book(
 	sl_gaps_levels(g, b.level);
 	time_out(&b);
 	wish_in(&b);
-	book_out(&b);
+	for (uint32_t k = 0; k < g->n_tiers; k++) {
+		for (size_t i = 0; i < b.n_outs[k]; i++)
+			if (!sl_gap_saved(outs_of(&b, k)[i].gap))
+				outs_of(&b, k)[i].gap->hold = SL_NO_ID;
+		book_out(&b, k);
+	}
 	book_in(&b);
 out:
 	sl_free(b.level);

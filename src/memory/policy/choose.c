@@ -100,14 +100,6 @@ static uint64_t part(double share, uint64_t ns)
 	return x < 9e18 ? (uint64_t)x : UINT64_MAX;
 }
 
-static void force_gaps(struct chooser *c)
-{
-	for (uint32_t i = 0; i < c->g->n; i++) {
-		if (sl_choice_is_forced(c->g, &c->g->gaps[i]))
-			sl_gap_set(&c->g->gaps[i], SL_FATE_SWAP);
-	}
-}
-
 /* A swap relieves no op while its copies are under way, so much of their time as
  * copy_share says. */
 static void shrink(const struct chooser *c, const struct sl_gap *gap, struct span *s)
@@ -203,30 +195,14 @@ static void take_off(struct chooser *c, uint32_t from, uint32_t to, uint64_t byt
 	}
 }
 
-/* A copy is made ahead where that is cheaper. */
-static void copy_ahead(struct chooser *c, const struct sl_gap *gap)
-{
-	struct sl_gap *wrap = sl_choice_ahead(c->g, c->how, gap);
-	struct span s;
-
-	if (!wrap)
-		return;
-	s = span_of(c, wrap, SL_FATE_SWAP);
-	sl_gap_set(wrap, SL_FATE_SWAP);
-	take_off(c, 0, s.head, room(c, wrap));
-	take_off(c, s.from, s.to, room(c, wrap));
-	wrap->hold = s.from;
-	wrap->arrive = s.head;
-}
-
 static void apply(struct chooser *c, const struct candidate *x)
 {
 	struct sl_gap *gap = &c->g->gaps[x->gap];
 	struct span s = span_of(c, gap, x->fate);
 
-	if (c->how->out_price && x->fate == SL_FATE_SWAP && gap->from_op != SL_NO_ID)
-		copy_ahead(c, gap);
 	sl_gap_set(gap, x->fate);
+	if (x->fate == SL_FATE_SWAP)
+		gap->save = sl_choice_save(c->g, c->how, gap);
 	if (c->how->out_price) /* what leaves twice is copied once */
 		sl_gaps_dirt_of(c->g, gap->value);
 	take_off(c, 0, s.head, room(c, gap));
@@ -324,8 +300,7 @@ static void give_back(struct chooser *c, struct sl_gap *gap)
 	struct span s = span_of(c, gap, (enum sl_fate)gap->fate);
 	uint64_t bytes = room(c, gap);
 
-	if (sl_choice_is_forced(c->g, gap) || !fits(c, 0, s.head, bytes) ||
-		!fits(c, s.from, s.to, bytes))
+	if (!fits(c, 0, s.head, bytes) || !fits(c, s.from, s.to, bytes))
 		return;
 	put_back(c, 0, s.head, bytes);
 	put_back(c, s.from, s.to, bytes);
@@ -357,17 +332,8 @@ static sl_status give_back_unneeded(struct chooser *c)
 				i};
 	}
 	qsort(list, n, sizeof(*list), by_cost);
-	for (size_t i = 0; i < n; i++) {
-		if (!sl_choice_is_ahead(c->g, c->how, &c->g->gaps[list[i].gap]))
-			give_back(c, &c->g->gaps[list[i].gap]);
-	}
-	for (uint32_t i = 0; i < c->g->n && c->how->out_price; i++) {
-		struct sl_gap *gap = &c->g->gaps[i];
-
-		if (gap->wraps && gap->fate == SL_FATE_SWAP &&
-			!sl_choice_is_ahead(c->g, c->how, gap))
-			give_back(c, gap);
-	}
+	for (size_t i = 0; i < n; i++)
+		give_back(c, &c->g->gaps[list[i].gap]);
 out:
 	sl_free(list);
 	return st;
@@ -430,7 +396,6 @@ static sl_status begin(struct chooser *c)
 		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 	SL_TRY(sl_redoer_create(c->g, NULL, 0, &c->redoer));
 	sl_gaps_reset(c->g);
-	force_gaps(c);
 	sl_gaps_dirt(c->g);
 	sl_gaps_levels(c->g, c->level);
 	for (uint32_t i = 0; i < c->g->t->n_ops; i++)

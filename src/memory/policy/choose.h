@@ -14,9 +14,10 @@ struct sl_choice {
 	const double *weight; /* [gaps] times a swap's cost; NULL: 1 for all */
 	/* [n_ops] times the cost of a copy that leaves after the op, or comes for it:
 	 * what the links cost by the hour. NULL: 1 for all. With them, what persists may
-	 * be sent away over the boundary just to have a current copy below, so that it
-	 * can leave later at once. */
+	 * be copied out after its last write and kept over the boundary, so that it can
+	 * leave later at once. */
 	const double *out_price, *in_price;
+	const uint8_t *ahead; /* [n_values] it is, whatever the hours; NULL: none */
 };
 
 /* Sets the fates of all gaps. *enough: every op is within the limit. SL_E_NOMEM. */

@@ -9,14 +9,9 @@
 /* Negative: it cannot be. */
 double sl_choice_swap_cost(
 	const struct sl_gaps *g, const struct sl_choice *how, const struct sl_gap *gap);
-/* The gap over the boundary of a dirty one's value, if a copy made there is still current
- * in it and cheaper than one of its own; NULL: there is none. */
-struct sl_gap *sl_choice_ahead(
+/* The op after which the value of a gap, if it is swapped, is best copied out: as of
+ * struct sl_gap. */
+uint32_t sl_choice_save(
 	const struct sl_gaps *g, const struct sl_choice *how, const struct sl_gap *gap);
-/* Whether something leaves without a copy because of this gap over the boundary. */
-bool sl_choice_is_ahead(
-	const struct sl_gaps *g, const struct sl_choice *how, const struct sl_gap *gap);
-/* Whether it is to be swapped although no op has too much because of it. */
-bool sl_choice_is_forced(const struct sl_gaps *g, const struct sl_gap *gap);
 
 #endif

@@ -107,7 +107,7 @@ void sl_gap_set(struct sl_gap *gap, enum sl_fate fate)
 	gap->fate = (uint8_t)fate;
 	gap->arrive = gap->due = gap->to_op;
 	gap->hold = gap->from_op == SL_NO_ID ? 0 : gap->from_op + 1;
-	gap->leave = gap->from_op;
+	gap->leave = gap->save = gap->from_op;
 	gap->delay_ns = 0;
 }
 
@@ -145,24 +145,41 @@ uint64_t sl_gap_in_ns(const struct sl_gaps *g, const struct sl_gap *gap)
 	return g->n_tiers == 0 ? 0 : copy_ns(g, gap, g->tiers[gap->tier].in_link);
 }
 
+/* The gap for which v is copied out at the end of the iteration before; SL_NO_ID: none,
+ * or it is below over the boundary anyway. */
+static uint32_t saved_gap(const struct sl_gaps *g, uint32_t v)
+{
+	uint32_t first = g->first[v], n = g->first[v + 1] - first;
+
+	for (uint32_t i = first; i + 1 < first + n; i++) {
+		if (g->x.uses[g->x.first[v] + i - first].writes)
+			return SL_NO_ID;
+		if (sl_gap_saved(&g->gaps[i]))
+			return g->gaps[first + n - 1].fate == SL_FATE_KEEP ? i : SL_NO_ID;
+	}
+	return SL_NO_ID;
+}
+
 /* Whether the use at either end of a gap's left end writes; gaps and uses go in step. */
 void sl_gaps_dirt_of(struct sl_gaps *g, uint32_t v)
 {
 	uint32_t first = g->first[v], n = g->first[v + 1] - first;
 	uint32_t uses = g->x.first[v + 1] - g->x.first[v];
 	bool lasting = persistent(g, v), written = false, below;
+	uint32_t saved = lasting ? saved_gap(g, v) : SL_NO_ID;
 
 	for (uint32_t u = g->x.first[v]; u < g->x.first[v + 1]; u++)
 		written = written || g->x.uses[u].writes;
 	/* What is below at the boundary, or never written, has a current copy at the
 	 * start. */
-	below = lasting && (g->gaps[first + n - 1].fate == SL_FATE_SWAP || !written);
+	below = lasting && (g->gaps[first + n - 1].fate == SL_FATE_SWAP || !written ||
+				   saved != SL_NO_ID);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_gap *gap = &g->gaps[first + i];
 
 		if (i < uses && g->x.uses[g->x.first[v] + i].writes)
 			below = false;
-		gap->dirty = !below && gap->from_op != SL_NO_ID;
+		gap->dirty = (!below || first + i == saved) && gap->from_op != SL_NO_ID;
 		/* What is borne anew has no copy any more. */
 		if (gap->fate != SL_FATE_KEEP)
 			below = gap->fate == SL_FATE_SWAP;

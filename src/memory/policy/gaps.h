@@ -25,6 +25,9 @@ struct sl_gap {
 	uint32_t from_op, to_op;
 	uint32_t leave; /* it is given up after this op: from_op, or later if runs again
 			   touch it meanwhile */
+	uint32_t save; /* of SWAP: it is copied out after this op: from_op, or later, the
+			* last write of the iteration before; then its bytes are kept
+			* over the boundary and it leaves at once */
 	uint32_t hold; /* of SWAP: its bytes are reused from this op on */
 	uint32_t arrive; /* its copy in, or its redoing, is before this op */
 	uint32_t due; /* of SWAP: it has to be there before this op */
@@ -58,6 +61,12 @@ void sl_gaps_finish(struct sl_gaps *g); /* zeroed: fine */
 
 /* Whether the value of a gap may leave the device and there is something to gain. */
 bool sl_gap_movable(const struct sl_gaps *g, const struct sl_gap *gap);
+/* Whether it is copied out before the boundary, if it is dirty at all. */
+static inline bool sl_gap_saved(const struct sl_gap *gap)
+{
+	return gap->fate == SL_FATE_SWAP && gap->from_op != SL_NO_ID &&
+	       gap->save > gap->from_op;
+}
 /* How long its copies take on the links of its tier; 0 without tiers. */
 uint64_t sl_gap_out_ns(const struct sl_gaps *g, const struct sl_gap *gap);
 uint64_t sl_gap_in_ns(const struct sl_gaps *g, const struct sl_gap *gap);

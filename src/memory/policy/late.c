@@ -35,10 +35,10 @@ static void add_out(const struct sl_gaps *g, uint32_t i, struct lane *lane)
 	const struct sl_gap *gap = &g->gaps[i];
 
 	lane->copies[lane->n++] = (struct copy){.gap = i,
-		.issue_ns = sl_add_ns(end_of_op(g, gap->from_op), gap->delay_ns),
-		.issue_op = gap->from_op + 1,
-		.due_op = gap->hold,
-		.due_ns = g->start_ns[gap->hold]};
+		.issue_ns = sl_add_ns(end_of_op(g, gap->save), gap->delay_ns),
+		.issue_op = gap->save + 1,
+		.due_op = sl_gap_saved(gap) ? g->t->n_ops : gap->hold};
+	lane->copies[lane->n - 1].due_ns = g->start_ns[lane->copies[lane->n - 1].due_op];
 }
 
 static void add_in(const struct sl_gaps *g, uint32_t i, struct lane *lane)

@@ -27,11 +27,18 @@ static sl_status emit_leave(struct sl_lowerer *l, const struct sl_gap *gap)
 	if (gap->fate == SL_FATE_REDO)
 		a.kind = SL_ACTION_DROP;
 	if (gap->fate == SL_FATE_SWAP && gap->dirty) {
-		a.kind = SL_ACTION_OUT;
-		a.tier = tier->tier;
-		a.channel = tier->out_link;
-		a.offset = l->slot[gap->value];
-		a.delay_ns = gap->delay_ns;
+		struct sl_action copy = {.op = sl_gap_saved(gap) ? gap->save : gap->leave,
+			.phase = SL_AFTER,
+			.kind = sl_gap_saved(gap) ? SL_ACTION_SAVE : SL_ACTION_OUT,
+			.value = gap->value,
+			.tier = tier->tier,
+			.channel = tier->out_link,
+			.offset = l->slot[gap->value],
+			.delay_ns = gap->delay_ns};
+
+		SL_TRY(emit(l, &copy));
+		if (copy.kind == SL_ACTION_OUT)
+			return SL_OK;
 	}
 	return emit(l, &a);
 }
@@ -230,14 +237,17 @@ static sl_status emit_starts(struct sl_lowerer *l)
 {
 	for (uint32_t v = 0; v < l->g->t->n_values; v++) {
 		const struct sl_gap *wrap;
-		bool below;
+		bool below, saved = false;
 
 		if (!sl_lower_lasting(l, v) || l->slot[v] == SL_NO_OFFSET)
 			continue;
 		wrap = sl_lower_wrap(l, v);
 		below = wrap->fate == SL_FATE_SWAP;
-		/* At home and never written: the copy below is current as well. */
-		if (!below && wrap->dirty)
+		for (uint32_t i = l->g->first[v]; i < l->g->first[v + 1]; i++)
+			saved = saved || sl_gap_saved(&l->g->gaps[i]);
+		/* At home and saved, or never written: the copy below is current as
+		 * well. */
+		if (!below && wrap->dirty && !saved)
 			continue;
 		if (!below)
 			SL_TRY(sl_plan_add_start(

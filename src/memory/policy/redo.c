@@ -146,8 +146,13 @@ static sl_status resolve_op(struct sl_redoer *r, const struct ends *e, bool *cha
 /* All arrivals as late as they can be, levels as they are then. */
 static void rewind_redo(struct sl_redoer *r)
 {
-	for (uint32_t i = 0; i < r->g->n; i++)
-		sl_gap_set(&r->g->gaps[i], (enum sl_fate)r->g->gaps[i].fate);
+	for (uint32_t i = 0; i < r->g->n; i++) {
+		struct sl_gap *gap = &r->g->gaps[i];
+		uint32_t save = gap->save;
+
+		sl_gap_set(gap, (enum sl_fate)gap->fate);
+		gap->save = save;
+	}
 	r->cap_ns = UINT64_MAX;
 	sl_gaps_levels(r->g, r->level);
 	r->n_recalls = 0;

@@ -49,11 +49,13 @@ static sl_status begin(struct sl_tensile *s, const struct sl_trace *t, uint64_t 
 	SL_TRY(sl_gaps_init(&s->g, t));
 	s->total_ns = s->g.start_ns[t->n_ops];
 	s->level = sl_calloc((size_t)t->n_ops + 1, sizeof(*s->level));
+	s->ahead = sl_calloc((size_t)t->n_values + 1, sizeof(*s->ahead));
 	s->weight = sl_calloc((size_t)s->g.n + 1, sizeof(*s->weight));
 	for (uint32_t i = 0; s->weight && i < s->g.n; i++)
 		s->weight[i] = 1;
-	return s->level && s->weight ? SL_OK
-				     : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
+	return s->level && s->weight && s->ahead
+		       ? SL_OK
+		       : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
 }
 
 static void finish(struct sl_tensile *s)
@@ -64,6 +66,7 @@ static void finish(struct sl_tensile *s)
 	sl_free(s->weight);
 	sl_free(s->out_price);
 	sl_free(s->in_price);
+	sl_free(s->ahead);
 }
 
 /* The safety net; without a tier it has nothing to offer. */
@@ -137,7 +140,9 @@ static sl_status clean(struct sl_tensile *s, const struct sl_tensile_how *how,
 	SL_TRY(sl_tensile_wander(s, at, CLEAN_POINTS));
 	SL_TRY(sl_tensile_clean(s, at));
 	s->work = 0; /* single gaps are looked at as long as before */
-	return how->effort > 1 ? sl_tensile_refine(s, at) : SL_OK;
+	if (how->effort > 1)
+		SL_TRY(sl_tensile_refine(s, at));
+	return sl_tensile_thrift(s, at);
 }
 
 static sl_status search(struct sl_tensile *s, const struct sl_tensile_how *how)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clean drops. A parameter that is read in the forward half and leaves until the backward
- * half costs a copy out when the link is busiest. If it was away over the boundary as
- * well, then its copy below is still current: it leaves at once, and the copies of the
- * boundary have hours of the links to themselves. No op has too much there, so no choice
- * against the excess finds that. How many are sent away so, those that stay away longest
- * first, is searched for by whole plans; single ones that are waited for are barred
- * later as any other.
+ * half costs a copy out when the link is busiest. If it was copied out right after its
+ * last write, and kept, then its copy below is still current and it leaves at once. Where
+ * prices of the hours do not say so, how many are saved so, those that stay away longest
+ * first, is searched for by whole plans.
  */
 #include "memory/policy/tensile_int.h"
 
@@ -18,8 +16,8 @@
 #define FINEST 32 /* no finer than such a part */
 
 struct ahead {
-	uint64_t away_ns; /* how long the gap over the boundary is */
-	uint32_t gap;
+	uint64_t away_ns; /* how long its gaps before the first write are */
+	uint32_t value;
 };
 
 struct list {
@@ -33,48 +31,42 @@ static int by_length(const void *a, const void *b)
 
 	if (x->away_ns != y->away_ns)
 		return x->away_ns > y->away_ns ? -1 : 1;
-	return (x->gap > y->gap) - (x->gap < y->gap);
+	return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Whether v can leave before anything writes it. */
-static bool may_leave(const struct sl_gaps *g, uint32_t v)
+/* How long v can be away before anything writes it; 0: it cannot, or nothing does. */
+static uint64_t away_ns(const struct sl_gaps *g, uint32_t v)
 {
 	const struct sl_trace_use *uses = &g->x.uses[g->x.first[v]];
-	uint32_t first = g->first[v], n = g->first[v + 1] - first;
+	uint32_t first = g->first[v], n = g->first[v + 1] - first, i;
+	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i + 1 < n && !uses[i].writes; i++) {
-		if (sl_gap_movable(g, &g->gaps[first + i]))
-			return true;
+	for (i = 0; i + 1 < n && !uses[i].writes; i++) {
+		const struct sl_gap *gap = &g->gaps[first + i];
+
+		if (sl_gap_movable(g, gap))
+			ns += g->start_ns[gap->to_op] - g->start_ns[gap->from_op];
 	}
-	return false;
+	return ns;
 }
 
 static void list_ahead(const struct sl_gaps *g, struct list *list)
 {
 	for (uint32_t v = 0; v < g->t->n_values; v++) {
-		const struct sl_gap *wrap;
+		uint64_t ns = g->first[v] < g->first[v + 1] ? away_ns(g, v) : 0;
 
-		if (g->first[v] == g->first[v + 1])
-			continue;
-		wrap = &g->gaps[g->first[v + 1] - 1];
-		if (!wrap->wraps || wrap->from_op == SL_NO_ID || wrap->barred != 0 ||
-			!sl_gap_movable(g, wrap) || !may_leave(g, v))
-			continue;
-		list->rows[list->n++] = (struct ahead){
-			.gap = (uint32_t)(wrap - g->gaps),
-			.away_ns = g->start_ns[g->t->n_ops] - g->start_ns[wrap->from_op] +
-				   g->start_ns[wrap->to_op],
-		};
+		if (ns > 0 && g->gaps[g->first[v + 1] - 1].wraps)
+			list->rows[list->n++] = (struct ahead){.value = v, .away_ns = ns};
 	}
 	qsort(list->rows, list->n, sizeof(*list->rows), by_length);
 }
 
-/* Bars staying over the boundary for the first k, and for them alone. */
+/* Saves the first k, whatever the hours. */
 static sl_status try_first(struct sl_tensile *s, const struct sl_tensile_point *at,
 	const struct list *list, size_t k, uint64_t *ns)
 {
 	for (size_t i = 0; i < list->n; i++)
-		s->g.gaps[list->rows[i].gap].barred = i < k ? 1u << SL_FATE_KEEP : 0;
+		s->ahead[list->rows[i].value] = i < k;
 	s->fitted = s->limit;
 	return sl_tensile_attempt(s, at, ns);
 }

@@ -4,7 +4,7 @@
  * price there rises by how late they are, and falls where nobody waits. After some rounds
  * the choice of gaps sees that a copy out in the forward half is dear and one beside the
  * backward half costs next to nothing, so that a parameter that leaves after its first
- * use had better be copied out over the boundary: it is clean then, and leaves at once
+ * use had better be saved after its last write: it is clean then, and leaves at once
  * (sl_choice.out_price). This is dual ascent on the capacity of the links, with whole
  * plans in place of the relaxed problem.
  */
@@ -70,7 +70,7 @@ static void note_hours(struct hours *h, bool in)
 		if (gap->fate != SL_FATE_SWAP || gap->from_op == SL_NO_ID ||
 			(!in && !gap->dirty))
 			continue;
-		at = &h->at_ns[in ? gap->to_op : gap->from_op];
+		at = &h->at_ns[in ? gap->to_op : gap->save];
 		if (*at == UINT64_MAX || *at < ns)
 			*at = ns;
 	}

@@ -11,6 +11,7 @@ struct sl_tensile {
 	uint64_t *level; /* [n_ops + 1] */
 	double *weight; /* [gaps] of swaps, as many copies are in each other's way */
 	double *out_price, *in_price; /* [n_ops] of links by the hour; NULL: 1 */
+	uint8_t *ahead; /* [n_values] as in struct sl_choice */
 	uint64_t budget;
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
@@ -62,16 +63,19 @@ SL_NODISCARD sl_status sl_tensile_search(
 /* Some points around *at. */
 SL_NODISCARD sl_status sl_tensile_wander(
 	struct sl_tensile *s, struct sl_tensile_point *at, int steps);
+/* Fewer bytes, where the best plan takes no time. */
+SL_NODISCARD sl_status sl_tensile_thrift(
+	struct sl_tensile *s, const struct sl_tensile_point *at);
 SL_NODISCARD sl_status sl_tensile_search_quickly(struct sl_tensile *s);
 /* Lets the best plan do without single gaps that cost it time; *at goes on. */
 SL_NODISCARD sl_status sl_tensile_refine(
 	struct sl_tensile *s, struct sl_tensile_point *at);
 
-/* Copies parameters out over the boundary, where that lets them leave later at once. */
+/* Saves parameters after their last write, where that lets them leave later at once. */
 SL_NODISCARD sl_status sl_tensile_clean(
 	struct sl_tensile *s, struct sl_tensile_point *at);
-/* Finds what the links cost by the hour; with that, parameters are copied out over the
- * boundary where that lets them leave later at once. */
+/* Finds what the links cost by the hour; with that, parameters are saved after their
+ * last write where that lets them leave later at once. */
 SL_NODISCARD sl_status sl_tensile_hours(
 	struct sl_tensile *s, struct sl_tensile_point *at);
 

@@ -19,6 +19,7 @@
 
 #define ROUNDS 4
 #define SPREADS 12
+#define THRIFT 64 /* a part of the budget; closer to it is no search for fewer bytes */
 #define PLACE_WORK 3 /* of finding addresses, in choices */
 #define USUAL_POINT .redo_cap = 0.01, .slack = 0.1, .cross = 1, .rounds = ROUNDS
 
@@ -161,7 +162,8 @@ sl_status sl_tensile_attempt(
 		.cross_price = s->cross ? at->cross : -1,
 		.weight = s->weight,
 		.out_price = s->out_price,
-		.in_price = s->in_price};
+		.in_price = s->in_price,
+		.ahead = s->ahead};
 	struct sl_plan p = SL_PLAN_INIT;
 	uint64_t height = 0;
 	sl_status st = SL_OK;
@@ -355,6 +357,28 @@ sl_status sl_tensile_wander(struct sl_tensile *s, struct sl_tensile_point *at, i
 			continue;
 		s->point_ns = ns;
 		*at = q;
+	}
+	return SL_OK;
+}
+
+/* A plan that costs no time was the first of its kind; one that fills more of the budget
+ * moves fewer bytes. */
+sl_status sl_tensile_thrift(struct sl_tensile *s, const struct sl_tensile_point *at)
+{
+	uint64_t low = s->limit, high = s->budget, ns;
+	struct sl_tensile_point q = *at;
+
+	q.rounds = 1;
+	while (s->found && low > 0 && s->best_price.iter_ns <= s->total_ns &&
+		high > low + s->budget / THRIFT) {
+		uint64_t mid = low + (high - low) / 2;
+
+		q.limit = (double)mid / (double)s->budget;
+		SL_TRY(sl_tensile_attempt(s, &q, &ns));
+		if (ns <= s->total_ns)
+			low = mid;
+		else
+			high = mid;
 	}
 	return SL_OK;
 }
