@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The card's addresses that are reserved, and pinned memory of the host. */
+/* The card's addresses that are reserved. */
 #include "cuda/driver/driver_int.h"
-
-#include <sys/mman.h>
 
 sl_cu_result cuMemAddressReserve(sl_cu_ptr *out, size_t bytes, size_t align,
 	sl_cu_ptr wish, unsigned long long flags)
@@ -59,40 +57,4 @@ sl_cu_result cuMemAddressFree(sl_cu_ptr p, size_t bytes)
 	at->bytes = 0;
 	fake.reserved--;
 	return fake_leave(r);
-}
-
-sl_cu_result cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
-{
-	ENTER("cuMemHostAlloc");
-	(void)flags;
-	struct mapping *place = fake_free_mapping();
-	void *p = MAP_FAILED;
-	if (bytes > 0 && place != NULL)
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	if (p == MAP_FAILED)
-		return fake_leave(SL_CU_ERROR_OUT_OF_MEMORY);
-	*place = (struct mapping){(uintptr_t)p, bytes, NULL, (uintptr_t)p, true};
-	fake.pinned++;
-	*out = p;
-	return fake_leave(SL_CU_SUCCESS);
-}
-
-sl_cu_result cuMemFreeHost(void *p)
-{
-	sl_cu_result r = fake_enter("cuMemFreeHost", CALL_ENDS);
-	for (int i = 0; i < FAKE_MAPPINGS; i++) {
-		struct mapping *m = &fake.mapping[i];
-		if (m->bytes == 0 || m->memory != NULL || m->start != (uintptr_t)p)
-			continue;
-		fake_pause();
-		fake_touch_by_host("cuMemFreeHost", m->start, m->bytes, true);
-		shadow_forget(&fake.shadow, m->start, m->start + m->bytes);
-		munmap(p, m->bytes);
-		m->bytes = 0;
-		fake.pinned--;
-		fake_go_on();
-		return fake_leave(r);
-	}
-	return fake_leave(SL_CU_ERROR_INVALID_VALUE);
 }

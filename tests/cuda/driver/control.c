@@ -22,6 +22,8 @@ static void read_options(void)
 	fake.options.seed = text != NULL ? strtoull(text, NULL, 10) : 0;
 	text = getenv("SL_FAKE_BYTES");
 	fake.options.bytes = text != NULL ? strtoull(text, NULL, 10) : 0;
+	text = getenv("SL_FAKE_LEAVE_OUT");
+	fake.options.leave_out = text != NULL ? strtoull(text, NULL, 10) : 0;
 	fake.options.file = getenv("SL_FAKE_COMPLAINTS");
 	text = getenv("SL_FAKE_FAIL");
 	char *colon = NULL;
@@ -36,7 +38,7 @@ void fake_reset(const struct fake_options *o)
 	pthread_mutex_lock(&fake.lock);
 	fake.options = *o;
 	fake.options_read = true;
-	fake.calls = 0;
+	fake.calls = fake.waits = 0;
 	fake.sticky = SL_CU_SUCCESS;
 	fake.complaint[0] = '\0';
 	pthread_mutex_unlock(&fake.lock);
@@ -45,6 +47,11 @@ void fake_reset(const struct fake_options *o)
 uint64_t fake_calls(void)
 {
 	return fake.calls;
+}
+
+uint64_t fake_waits(void)
+{
+	return fake.waits;
 }
 
 const char *fake_complaint(void)

@@ -36,6 +36,16 @@ struct mapping {
 	struct memory *memory; /* NULL: pinned memory of the host */
 	uint64_t physical;
 	bool usable; /* cuMemSetAccess was called */
+	uint8_t *view; /* where the bytes lie for the driver */
+	uint8_t *level; /* of pinned memory: what the host may do to each page */
+};
+
+/* Work on pinned memory that the host has not waited for. */
+struct pending {
+	uint64_t start, end;
+	bool write;
+	struct access who;
+	struct clock clock;
 };
 
 struct CUevent_st {
@@ -119,6 +129,9 @@ struct fake {
 	uint64_t records;
 	struct clock host;
 	struct shadow shadow;
+	uint64_t waits; /* that order something, since the last reset */
+	struct pending *pending;
+	size_t pending_count, pending_room;
 };
 extern struct fake fake __attribute__((visibility("hidden")));
 
@@ -152,6 +165,18 @@ void fake_touch(const struct access *who, const struct clock *clock, uint64_t ad
 	size_t bytes, bool write);
 void fake_touch_by_host(const char *name, uint64_t address, size_t bytes, bool write);
 void fake_touch_kernel(const struct item *i, const struct emu_ranges *r, bool write);
+/*
+ * Pinned memory is shut to the host while work on it is under way that the host has not
+ * waited for: it touches the page, and that is told.
+ */
+void fake_pinned_expect(const struct access *who, const struct clock *clock,
+	uint64_t address, size_t bytes, bool write);
+void fake_pinned_settle(void); /* the host's clock has moved */
+/* A host function runs: what it comes after is open to it. */
+void fake_pinned_open_to(const struct clock *clock);
+/* The host waits for what a clock has reached; not so if this wait is to be left out. */
+void fake_host_reaches(const struct clock *clock);
+bool fake_left_out(const struct clock *from, const struct clock *to);
 /* Nothing that touches memory runs between the two. */
 void fake_pause(void);
 void fake_go_on(void);

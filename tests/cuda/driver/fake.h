@@ -23,16 +23,18 @@ struct fake_options {
 	unsigned code;
 	uint64_t bytes; /* 0: 1 GiB */
 	const char *file; /* of complaints */
+	uint64_t leave_out; /* this wait orders nothing; 0: none */
 	bool keep; /* the complaints, for fake_complaint() */
 };
 /* Between two uses of the driver: counts from 0 again, with no complaint. */
 void fake_reset(const struct fake_options *o);
+/* Waits of streams and of the host that ordered something; options.leave_out counts
+ * these. */
+uint64_t fake_waits(void);
 uint64_t fake_calls(void); /* since the last reset */
 const char *fake_complaint(void); /* the first, "" if none */
 /* What lives, as "2 streams, 1 event"; "" if nothing does. */
 size_t fake_alive(char *text, size_t size);
-/* For tests that play the host: it reads or writes memory of cuMemHostAlloc now. */
-void fake_host_touch(const void *p, size_t bytes, bool write);
 
 /*
  * For the libraries of the card's maker: a call of theirs goes into a stream. fn gets a

@@ -28,15 +28,17 @@ bool fake_open_window(void)
 void *fake_host_view(uint64_t address)
 {
 	const struct mapping *m = fake_mapping_of(address);
-	if (m == NULL || m->memory == NULL)
-		return (void *)(uintptr_t)address;
-	return fake.bytes_at + (address - (uintptr_t)fake.window);
+	return m != NULL ? m->view + (address - m->start) : (void *)(uintptr_t)address;
 }
 
 uint64_t fake_card_view(uintptr_t host)
 {
-	uint64_t at = host - (uintptr_t)fake.bytes_at;
-	return fake.window != NULL && at < WINDOW ? (uintptr_t)fake.window + at : host;
+	for (int i = 0; i < FAKE_MAPPINGS; i++) {
+		const struct mapping *m = &fake.mapping[i];
+		if (m->bytes > 0 && host - (uintptr_t)m->view < m->bytes)
+			return m->start + (host - (uintptr_t)m->view);
+	}
+	return host;
 }
 
 const struct mapping *fake_mapping_of(uint64_t address)
@@ -154,7 +156,11 @@ sl_cu_result cuMemMap(
 		MAP_FAILED)
 		return fake_leave(SL_CU_ERROR_OUT_OF_MEMORY);
 	m->refs++;
-	*place = (struct mapping){p, bytes, m, m->physical + offset, false};
+	*place = (struct mapping){.start = p,
+		.bytes = bytes,
+		.memory = m,
+		.physical = m->physical + offset,
+		.view = view};
 	return fake_leave(SL_CU_SUCCESS);
 }
 
@@ -168,8 +174,7 @@ sl_cu_result cuMemSetAccess(
 		struct mapping *m = &fake.mapping[i];
 		if (m->bytes == 0 || m->start < p || m->start + m->bytes > p + bytes)
 			continue;
-		uint8_t *view = fake.bytes_at + (m->start - (uintptr_t)fake.window);
-		if (mprotect(view, m->bytes, PROT_READ | PROT_WRITE) != 0)
+		if (mprotect(m->view, m->bytes, PROT_READ | PROT_WRITE) != 0)
 			return fake_leave(SL_CU_ERROR_OUT_OF_MEMORY);
 		m->usable = true;
 	}
@@ -187,8 +192,7 @@ sl_cu_result cuMemUnmap(sl_cu_ptr p, size_t bytes)
 		if (m->bytes == 0 || m->start < p || m->start + m->bytes > p + bytes)
 			continue;
 		fake_touch_by_host("cuMemUnmap", m->start, m->bytes, true);
-		uint8_t *view = fake.bytes_at + (m->start - (uintptr_t)fake.window);
-		mmap(view, m->bytes, PROT_NONE,
+		mmap(m->view, m->bytes, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		left -= m->bytes;
 		m->bytes = 0;

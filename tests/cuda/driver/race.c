@@ -38,6 +38,8 @@ static void touch(struct touch t, uint64_t address, size_t bytes, bool kernel)
 				(unsigned long long)t.who.number,
 				(unsigned long long)address,
 				(unsigned long long)(address + n));
+		if (kernel && m->memory == NULL)
+			fake_pinned_expect(&t.who, t.clock, address, n, t.write);
 		address += n;
 		bytes -= n;
 	}
@@ -54,13 +56,6 @@ void fake_touch_by_host(const char *name, uint64_t address, size_t bytes, bool w
 {
 	struct access host = {CLOCK_HOST, ++fake.host.at[CLOCK_HOST], name};
 	fake_touch(&host, &fake.host, address, bytes, write);
-}
-
-void fake_host_touch(const void *p, size_t bytes, bool write)
-{
-	pthread_mutex_lock(&fake.lock);
-	fake_touch_by_host("the host", (uintptr_t)p, bytes, write);
-	pthread_mutex_unlock(&fake.lock);
 }
 
 void fake_touch_kernel(const struct item *i, const struct emu_ranges *r, bool write)

@@ -60,6 +60,8 @@ static void run_item(struct CUstream_st *s, struct item *i)
 			wait_change();
 		bool runs = fake.sticky == SL_CU_SUCCESS;
 		fake.running += !i->calls_host;
+		if (i->calls_host)
+			fake_pinned_open_to(&i->clock);
 		pthread_mutex_unlock(&fake.lock);
 		if (runs)
 			i->run(i);
@@ -137,7 +139,7 @@ void fake_wait_idle(struct CUstream_st *s)
 	unsigned slot = s->slot;
 	while (fake.stream[slot] == s && (s->first != NULL || s->busy))
 		wait_change();
-	clock_join(&fake.host, &reached);
+	fake_host_reaches(&reached);
 }
 
 static unsigned free_slot(void)
@@ -207,7 +209,8 @@ sl_cu_result cuStreamWaitEvent(sl_cu_stream s, sl_cu_event e, unsigned flags)
 		return fake_leave(SL_CU_ERROR_INVALID_VALUE);
 	if (e->recorded == 0)
 		return fake_leave(SL_CU_SUCCESS);
-	clock_join(&s->clock, &e->clock);
+	if (!fake_left_out(&e->clock, &s->clock))
+		clock_join(&s->clock, &e->clock);
 	struct item i = {
 		.name = "a wait", .event = e, .record = e->recorded, .waits = true};
 	return fake_leave(fake_submit(s, &i));
@@ -251,7 +254,7 @@ sl_cu_result cuEventQuery(sl_cu_event e)
 	ENTER("cuEventQuery");
 	if (e->done < e->recorded)
 		return fake_leave(SL_CU_ERROR_NOT_READY);
-	clock_join(&fake.host, &e->clock);
+	fake_host_reaches(&e->clock);
 	return fake_leave(SL_CU_SUCCESS);
 }
 
@@ -264,6 +267,6 @@ sl_cu_result cuEventSynchronize(sl_cu_event e)
 	while (e->done < record)
 		wait_change();
 	drop_event(e);
-	clock_join(&fake.host, &reached);
+	fake_host_reaches(&reached);
 	return fake_leave(r != SL_CU_SUCCESS ? r : fake.sticky);
 }

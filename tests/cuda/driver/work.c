@@ -72,6 +72,19 @@ static bool reachable(const char *call, uint64_t address, size_t bytes)
 	return false;
 }
 
+static sl_cu_result submit_move(sl_cu_stream s, const struct item *i)
+{
+	sl_cu_result r = fake_submit(s, i);
+	if (r != SL_CU_SUCCESS)
+		return r;
+	struct access who = {s->slot, s->clock.at[s->slot], i->name};
+	fake_pinned_expect(&who, &s->clock, i->u.move.dst, i->u.move.bytes, true);
+	if (i->u.move.src != 0)
+		fake_pinned_expect(
+			&who, &s->clock, i->u.move.src, i->u.move.bytes, false);
+	return r;
+}
+
 sl_cu_result cuMemcpyAsync(sl_cu_ptr dst, sl_cu_ptr src, size_t bytes, sl_cu_stream s)
 {
 	ENTER("cuMemcpyAsync");
@@ -85,7 +98,7 @@ sl_cu_result cuMemcpyAsync(sl_cu_ptr dst, sl_cu_ptr src, size_t bytes, sl_cu_str
 	i.u.move.dst = dst;
 	i.u.move.src = src;
 	i.u.move.bytes = bytes;
-	return fake_leave(bytes == 0 ? SL_CU_SUCCESS : fake_submit(s, &i));
+	return fake_leave(bytes == 0 ? SL_CU_SUCCESS : submit_move(s, &i));
 }
 
 sl_cu_result cuMemsetD8Async(
@@ -98,7 +111,7 @@ sl_cu_result cuMemsetD8Async(
 	i.u.move.dst = dst;
 	i.u.move.bytes = bytes;
 	i.u.move.value = byte;
-	return fake_leave(bytes == 0 ? SL_CU_SUCCESS : fake_submit(s, &i));
+	return fake_leave(bytes == 0 ? SL_CU_SUCCESS : submit_move(s, &i));
 }
 
 sl_cu_result cuLaunchHostFunc(sl_cu_stream s, sl_cu_host_fn fn, void *ctx)
