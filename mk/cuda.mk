@@ -44,14 +44,14 @@ $(BUILD)/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
 $(BUILD)/pic/stamp.o: $(BUILD)/stamp.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) $(PIC) -c $< -o $@
-$(BUILD)/.cuda-files: TEXT_OF = $(PLUGIN_TEXTS) $(STAMP_TEXTS) $(NVCC)
+$(BUILD)/.cuda-files: TEXT_OF = $(PLUGIN_TEXTS) $(STAMP_TEXTS) $(PLUGIN_OBJ) $(NVCC)
 $(BUILD)/.cuda-files: force
 	@mkdir -p $(@D)
 	@echo '$(TEXT_OF)' | cmp -s - $@ || echo '$(TEXT_OF)' > $@
 
 # Symbols that are nowhere are found now; with a sanitizer they come from its runtime.
-$(PLUGIN): $(PLUGIN_OBJ)
-	$(call say,LD,$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $^ -ldl -lm)
+$(PLUGIN): $(PLUGIN_OBJ) $(BUILD)/.cuda-files
+	$(call say,LD,$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(PLUGIN_OBJ) -ldl -lm)
 comma := ,
 
 -include $(PLUGIN_OBJ:.o=.d) $(BUILD)/stamp.d
