@@ -39,7 +39,7 @@ sl_status sl_engine_wire_issue(
 {
 	struct sl_wire_copy w = wire_copy(e, c);
 
-	w.poison = e->opts.poison && !c->in;
+	w.poison = e->opts.poison && !c->in && c->takes;
 	w.channel = channel;
 	w.number = e->channels[channel].issued;
 	w.after = c->after;
