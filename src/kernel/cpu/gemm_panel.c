@@ -148,12 +148,21 @@ static void pack_along(const struct sl_panel_source *s, int width,
 }
 
 /* One row of k, from element `at` on, of panels whose lanes are contiguous. */
-static void pack_row(const struct sl_panel_source *s, int64_t at, int width,
+static inline __attribute__((always_inline)) void pack_row(
+	const struct sl_panel_source *s, int64_t at, const int width,
 	const struct sl_panel_box *box, float *to)
 {
-	__mmask16 store = mask_of(width);
+	const __mmask16 store = mask_of(width);
 	int64_t lanes = box->lanes;
 
+	for (; !s->low && lanes >= width; lanes -= width, at += width) {
+		const float *from = (const float *)s->data + at;
+#pragma GCC unroll 2
+		for (int part = 0; part < width; part += LANES)
+			_mm512_mask_storeu_ps(to + part, store,
+				_mm512_maskz_loadu_ps(store, from + part));
+		to += width * box->depth;
+	}
 	for (; lanes > 0; lanes -= width, at += width, to += width * box->depth)
 		for (int part = 0; part < width; part += LANES) {
 			int64_t n = least(width, lanes) - part;
@@ -173,17 +182,32 @@ static void ask_for(const struct sl_panel_source *s, int64_t at, int64_t lanes)
 }
 
 /* Panels whose lanes are contiguous, all of them a row of k at a time. */
+static inline __attribute__((always_inline)) void pack_rows_of(
+	const struct sl_panel_source *s, const int width, const struct sl_panel_box *box,
+	float *to)
+{
+	int64_t from = s->first + place(&s->lane, box->lane);
+	int64_t end = box->k + box->depth;
+
+	for (int64_t k = box->k; k < end;) {
+		int64_t run = least(end - k, s->k.span - k % s->k.span);
+		int64_t at = from + place(&s->k, k);
+		for (int64_t i = 0; i < run; i++, to += width, at += s->k.step) {
+			if (i + ROWS_AHEAD < run)
+				ask_for(s, at + ROWS_AHEAD * s->k.step, box->lanes);
+			pack_row(s, at, width, box, to);
+		}
+		k += run;
+	}
+}
+
 static void pack_rows(const struct sl_panel_source *s, int width,
 	const struct sl_panel_box *box, float *to)
 {
-	int64_t from = s->first + place(&s->lane, box->lane);
-
-	for (int64_t k = 0; k < box->depth; k++) {
-		if (k + ROWS_AHEAD < box->depth)
-			ask_for(s, from + place(&s->k, box->k + k + ROWS_AHEAD),
-				box->lanes);
-		pack_row(s, from + place(&s->k, box->k + k), width, box, to + k * width);
-	}
+	if (width == SL_TILE_COLS)
+		pack_rows_of(s, SL_TILE_COLS, box, to);
+	else
+		pack_rows_of(s, SL_TILE_ROWS, box, to);
 }
 
 static float element(const struct sl_panel_source *s, int64_t at)

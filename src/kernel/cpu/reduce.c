@@ -19,7 +19,7 @@
 #define PART 65536 /* elements of a part of one long row */
 #define PARTS_MAX 16 /* parts of the rows of a column block */
 #define PART_ROWS 64 /* rows of such a part at least */
-#define TILE 1024 /* columns at a time, so that the sums stay in the first cache */
+#define TILE 4096 /* columns at a time, so that the sums stay in the first cache */
 
 struct geometry {
 	bool columns;
