@@ -103,9 +103,10 @@ uint64_t sl_machine_share(uint64_t unbudgeted_peak, double ratio)
 	return pages < 1 ? 4096 : (uint64_t)pages * 4096;
 }
 
-const char *sl_machine_policy(const struct sl_session_config *config)
+sl_status sl_machine_policy(
+	const struct sl_session_config *config, struct sl_policy_choice *out)
 {
-	return sl_policy_name(config->policy, config->budget_bytes > 0);
+	return sl_policy_parse_auto(config->policy, config->budget_bytes > 0, out);
 }
 
 static sl_status head_budget(struct sl_text *t, uint64_t *out)
@@ -229,7 +230,7 @@ static sl_status make_plan(const struct sl_session_config *config, struct sl_ins
 	uint64_t budget = config->budget_bytes > 0 ? config->budget_bytes : UINT64_MAX;
 	struct sl_policy_choice policy;
 
-	SL_TRY(sl_policy_parse(sl_machine_policy(config), &policy));
+	SL_TRY(sl_machine_policy(config, &policy));
 	if (sl_machine_plans_quickly(config, x))
 		policy = sl_policy_quick(&policy);
 	else if (sl_machine_plans_gradually(config, x))

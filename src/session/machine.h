@@ -97,7 +97,8 @@ bool sl_machine_plans_quickly(
 SL_NODISCARD sl_status sl_machine_start(
 	struct sl_machine *m, const struct sl_session_config *config);
 /* The policy of the configuration, or the default one. */
-const char *sl_machine_policy(const struct sl_session_config *config);
+SL_NODISCARD sl_status sl_machine_policy(
+	const struct sl_session_config *config, struct sl_policy_choice *out);
 /* Whether measured times may give the training new plans: neither a stored plan nor the
  * option forbids it. */
 bool sl_machine_plans_again(const struct sl_session_config *config);

@@ -53,7 +53,7 @@ static sl_status lesser_policy(
 {
 	const char *name = s->config.policy;
 
-	SL_TRY(sl_policy_parse(sl_policy_name(name, true), out));
+	SL_TRY(sl_policy_parse_auto(name, true, out));
 	if (quick)
 		*out = sl_policy_quick(out);
 	return SL_OK;

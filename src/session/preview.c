@@ -136,7 +136,7 @@ static sl_status print_plan(
 sl_status sl_planner_policy(
 	const char *name, uint64_t budget_bytes, struct sl_policy_choice *out)
 {
-	return sl_policy_parse(sl_policy_name(name, budget_bytes > 0), out);
+	return sl_policy_parse_auto(name, budget_bytes > 0, out);
 }
 
 /* All of the report but the bound. The plan is appended to text, if that is given. */

@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "memory/policy/joint.h"
+#include "memory/policy/jobs.h"
 #include "session/planner_int.h"
 
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
@@ -77,7 +77,7 @@ static sl_status check_joint(const struct replayer *r)
 static sl_status make_joint_plans(struct replayer *r)
 {
 	struct sl_policy_choice policy;
-	struct sl_joint_job *jobs = NULL;
+	struct sl_jobs_member *jobs = NULL;
 	sl_status st;
 
 	SL_TRY(check_joint(r));
@@ -90,7 +90,7 @@ static sl_status make_joint_plans(struct replayer *r)
 		jobs[i].trace = &r->sources[i].planner->trace;
 		jobs[i].name = name_of(&r->sources[i]);
 	}
-	SL_TRY_OUT(sl_policy_joint(&policy, jobs, r->n, r->config->joint_budget_bytes));
+	SL_TRY_OUT(sl_policy_jobs(&policy, jobs, r->n, r->config->joint_budget_bytes));
 	for (uint32_t i = 0; i < r->n; i++)
 		sl_plan_move(&r->plans[i], &jobs[i].plan);
 out:

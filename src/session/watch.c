@@ -33,7 +33,7 @@ sl_status sl_machine_watch(struct sl_machine *m, const struct sl_session_config 
 
 	if (!sl_machine_plans_again(config) || x->plan.n_actions == 0)
 		return SL_OK;
-	SL_TRY(sl_policy_parse(sl_machine_policy(config), &opts.policy));
+	SL_TRY(sl_machine_policy(config, &opts.policy));
 	SL_TRY(sl_replan_create(&opts, &m->replan));
 	m->watched = x;
 	return SL_OK;

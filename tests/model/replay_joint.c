@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "memory/replay.h"
 #include "session/planner_int.h"
-#include "unit/memory/policy/joint_util.h"
+#include "unit/memory/policy/jobs_util.h"
 
 #define PHASES 8u
 #define ITERATIONS 3u
@@ -31,7 +31,7 @@ static void wires_carry_what_they_can(
 	}
 }
 
-static uint64_t replay_once(const struct joint_rig *r, const struct sl_replay_opts *o)
+static uint64_t replay_once(const struct jobs_rig *r, const struct sl_replay_opts *o)
 {
 	struct sl_replay_result results[JOINT_JOBS];
 	struct sl_replay_total total = {0};
@@ -50,7 +50,7 @@ static uint64_t replay_once(const struct joint_rig *r, const struct sl_replay_op
 }
 
 /* All phases of jobs 1 and 2 against job 0, on one device and on one each. */
-static void replay_phases(const struct joint_rig *r)
+static void replay_phases(const struct jobs_rig *r)
 {
 	struct sl_replay_job jobs[JOINT_JOBS];
 	struct sl_replay_opts o = {.jobs = jobs, .n_jobs = (uint32_t)r->n};
@@ -81,7 +81,7 @@ struct split {
 	struct sl_trace views[JOINT_JOBS];
 };
 
-static void set_share(struct split *s, const struct joint_rig *r, size_t i, double share)
+static void set_share(struct split *s, const struct jobs_rig *r, size_t i, double share)
 {
 	s->views[i] = *r->jobs[i].trace;
 	s->views[i].links = s->links[i];
@@ -94,7 +94,7 @@ static void set_share(struct split *s, const struct joint_rig *r, size_t i, doub
 }
 
 /* Sum of slowdowns, each job with its share among those that move bytes. */
-static double slow_of(struct split *s, const struct joint_rig *r)
+static double slow_of(struct split *s, const struct jobs_rig *r)
 {
 	struct sl_plan_price price;
 	size_t movers = 0;
@@ -123,7 +123,7 @@ static double slow_of(struct split *s, const struct joint_rig *r)
 	return sum;
 }
 
-static void compare_splits(const struct joint_rig *r)
+static void compare_splits(const struct jobs_rig *r)
 {
 	struct split equal = {0}, by_peak = {0};
 	double joint = 0, plain[2] = {0};
@@ -142,14 +142,14 @@ static void compare_splits(const struct joint_rig *r)
 	assert_true(joint <= plain[1]);
 }
 
-static void check(struct joint_rig *r)
+static void check(struct jobs_rig *r)
 {
 	for (unsigned percent = 60; percent >= 40; percent -= 20) {
-		joint_plan(r, r->sum_peaks * percent / 100);
-		joint_check(r);
+		jobs_plan(r, r->sum_peaks * percent / 100);
+		jobs_check(r);
 		replay_phases(r);
 		compare_splits(r);
-		joint_forget(r);
+		jobs_forget(r);
 	}
 }
 
@@ -162,13 +162,13 @@ static void training_traces_share_one_budget_whatever_their_phase(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < SL_COUNT(sizes); k++) {
-		struct joint_rig r = {0};
+		struct jobs_rig r = {0};
 
 		for (size_t i = 0; i < 3; i++)
-			joint_add(&r, gen_training(sizes[k][i][0], sizes[k][i][1],
-					      sizes[k][i][2], DISK));
+			jobs_add(&r, gen_training(sizes[k][i][0], sizes[k][i][1],
+					     sizes[k][i][2], DISK));
 		check(&r);
-		joint_finish(&r);
+		jobs_finish(&r);
 	}
 }
 
@@ -190,7 +190,7 @@ static void models_share_one_budget_whatever_their_phase(void **state)
 
 	(void)state;
 	for (int half = 0; half < 2; half++) {
-		struct joint_rig r = {
+		struct jobs_rig r = {
 			.choice = sl_policy_usual(&sl_mem_policy_tensile), .n = 3};
 		struct sl_planner *planners[3];
 

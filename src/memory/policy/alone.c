@@ -3,25 +3,17 @@
 #include "memory/policy/alone.h"
 
 #include "memory/place.h"
-#include "memory/policy/baseline.h"
-#include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
 #include "memory/policy/reach.h"
-
-static bool has_tier(const struct sl_trace *t)
-{
-	struct sl_reach tiers[SL_REACH_MAX];
-
-	return sl_reach_find(t, tiers) > 0;
-}
 
 sl_status sl_alone_least(
 	const struct sl_trace *t, sl_alone_fn fn, const void *ctx, uint64_t *out_bytes)
 {
+	struct sl_reach tiers[SL_REACH_MAX];
 	struct sl_least_budget bound = {0};
 	uint64_t lo, hi = 0;
 
-	if (has_tier(t))
+	if (sl_reach_find(t, tiers) > 0)
 		return sl_mem_policy_belady.least(t, out_bytes);
 	SL_TRY(sl_trace_least_budget(t, &bound));
 	SL_TRY(sl_mem_policy_keep.least(t, &hi));
@@ -43,33 +35,14 @@ sl_status sl_alone_least(
 	return SL_OK;
 }
 
-sl_status sl_alone_fail(const struct sl_trace *t, uint64_t budget, const char *name,
-	sl_alone_fn fn, const void *ctx)
+sl_status sl_alone_fail(uint64_t budget, const char *name, uint64_t least)
 {
 	char human[SL_SIZE_TEXT];
-	uint64_t bytes = 0;
 
-	SL_TRY(sl_alone_least(t, fn, ctx, &bytes));
 	return SL_FAIL(SL_E_INFEASIBLE,
 		"budget %llu is below %llu bytes (%s), the least that policy %s was "
 		"found to work in without a tier; use --budget %llu or more, or allow a "
 		"disk or host tier",
-		(unsigned long long)budget, (unsigned long long)bytes,
-		sl_size_print(bytes, human), name, (unsigned long long)bytes);
-}
-
-sl_status sl_alone_plan(const struct sl_trace *t, uint64_t budget, const char *name,
-	sl_alone_fn fn, const void *ctx, struct sl_plan *out)
-{
-	uint64_t peak = 0;
-
-	SL_TRY(sl_keep_within(t, budget, name, out, &peak));
-	if (peak <= budget)
-		return SL_OK;
-	SL_TRY(fn(t, budget, ctx, out));
-	if (out->value_offset)
-		return SL_OK;
-	if (!has_tier(t))
-		return sl_alone_fail(t, budget, name, fn, ctx);
-	return sl_baseline_net(t, budget, name, out);
+		(unsigned long long)budget, (unsigned long long)least,
+		sl_size_print(least, human), name, (unsigned long long)least);
 }

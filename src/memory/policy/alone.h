@@ -13,12 +13,8 @@
 typedef sl_status (*sl_alone_fn)(
 	const struct sl_trace *t, uint64_t budget, const void *ctx, struct sl_plan *out);
 
-/* SL_E_INFEASIBLE, without a tier alone, names the least budget found. */
-SL_NODISCARD sl_status sl_alone_plan(const struct sl_trace *t, uint64_t budget,
-	const char *name, sl_alone_fn fn, const void *ctx, struct sl_plan *out);
-/* That failure: the budget is below the least that fn was found to work in. */
-sl_status sl_alone_fail(const struct sl_trace *t, uint64_t budget, const char *name,
-	sl_alone_fn fn, const void *ctx);
+/* SL_E_INFEASIBLE: the budget is below `least`, which the policy was found to work in. */
+sl_status sl_alone_fail(uint64_t budget, const char *name, uint64_t least);
 /* Without a tier: halving between the bound and the peak of keep, to 1/512 of it. */
 SL_NODISCARD sl_status sl_alone_least(
 	const struct sl_trace *t, sl_alone_fn fn, const void *ctx, uint64_t *out_bytes);

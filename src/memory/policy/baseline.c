@@ -9,7 +9,7 @@
 #include "memory/policy/keep_int.h"
 #include "memory/policy/policy.h"
 
-static sl_status own_plan(const struct sl_trace *t, uint64_t budget, const char *name,
+sl_status sl_baseline_own(const struct sl_trace *t, uint64_t budget, const char *name,
 	sl_baseline_fn fn, const void *ctx, struct sl_plan *out)
 {
 	struct sl_gaps g = {0};
@@ -43,7 +43,7 @@ sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget, const char
 	SL_TRY(sl_keep_within(t, budget, name, out, &peak));
 	if (peak <= budget)
 		return SL_OK;
-	SL_TRY(own_plan(t, budget, name, fn, ctx, out));
+	SL_TRY(sl_baseline_own(t, budget, name, fn, ctx, out));
 	return out->value_offset ? SL_OK : sl_baseline_net(t, budget, name, out);
 }
 

@@ -13,6 +13,10 @@
 typedef sl_status (*sl_baseline_fn)(struct sl_gaps *g, uint64_t budget, const char *name,
 	const void *ctx, struct sl_plan *out);
 
+/* Leaves *out empty if nothing fits, or there is no tier. */
+SL_NODISCARD sl_status sl_baseline_own(const struct sl_trace *t, uint64_t budget,
+	const char *name, sl_baseline_fn fn, const void *ctx, struct sl_plan *out);
+/* With all that keeping everything and the net give. */
 SL_NODISCARD sl_status sl_baseline_plan(const struct sl_trace *t, uint64_t budget,
 	const char *name, sl_baseline_fn fn, const void *ctx, struct sl_plan *out);
 /* belady's plan under that name. */

@@ -275,15 +275,17 @@ out:
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
 {
-	return sl_baseline_plan(t, budget, "capuchin", fates, NULL, out);
+	(void)option;
+	return sl_baseline_own(t, budget, "capuchin", fates, NULL, out);
 }
 
 const struct sl_mem_policy sl_mem_policy_capuchin = {
 	.name = "capuchin",
 	.source = "capuchin",
 	.summary = "swaps by free time around the peak, recomputes by bytes per second",
-	.plan = plan,
+	.own = own,
 	.least = sl_baseline_least,
 };

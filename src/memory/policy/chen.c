@@ -403,10 +403,10 @@ static const struct sl_policy_option options[] = {
 	{0},
 };
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
-	return sl_alone_plan(t, budget, "chen", find, option, out);
+	return find(t, budget, option, out);
 }
 
 static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
@@ -422,6 +422,6 @@ const struct sl_mem_policy sl_mem_policy_chen = {
 	.summary = "recomputes by segments of the forward pass, sqrt(n) of them (a "
 		   "baseline)",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = least,
 };

@@ -141,10 +141,10 @@ static sl_status fates(struct sl_gaps *g, uint64_t budget, const char *name,
 	return offer(&s, &copies);
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
-	return sl_baseline_plan(t, budget, "delta", fates, option, out);
+	return sl_baseline_own(t, budget, "delta", fates, option, out);
 }
 
 const struct sl_mem_policy sl_mem_policy_delta = {
@@ -152,6 +152,6 @@ const struct sl_mem_policy sl_mem_policy_delta = {
 	.source = "delta",
 	.summary = "an online rule: least cost of coming back by bytes and age leaves",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = sl_baseline_least,
 };

@@ -217,10 +217,10 @@ static sl_status own_plan(struct sl_gaps *g, uint64_t budget, const char *name,
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *options,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *options,
 	struct sl_plan *out)
 {
-	return sl_baseline_plan(t, budget, "demand", own_plan, options, out);
+	return sl_baseline_own(t, budget, "demand", own_plan, options, out);
 }
 
 static const struct sl_policy_option options[] = {
@@ -234,6 +234,6 @@ const struct sl_mem_policy sl_mem_policy_demand = {
 	.source = "demand",
 	.summary = "inference that streams its weights through a ring, layer by layer",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = sl_baseline_least,
 };

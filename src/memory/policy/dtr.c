@@ -71,10 +71,10 @@ static const struct sl_policy_option options[] = {
 	{0},
 };
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
-	return sl_alone_plan(t, budget, "dtr", find, option, out);
+	return find(t, budget, option, out);
 }
 
 static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
@@ -90,6 +90,6 @@ const struct sl_mem_policy sl_mem_policy_dtr = {
 	.summary =
 		"recomputes by DTR's online rule, simulated over the trace (a baseline)",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = least,
 };

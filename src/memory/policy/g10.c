@@ -69,10 +69,10 @@ static sl_status fates(struct sl_gaps *g, uint64_t budget, const char *name,
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *options,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *options,
 	struct sl_plan *out)
 {
-	return sl_baseline_plan(t, budget, "g10", fates, options, out);
+	return sl_baseline_own(t, budget, "g10", fates, options, out);
 }
 
 static const struct sl_policy_option options[] = {
@@ -91,6 +91,6 @@ const struct sl_mem_policy sl_mem_policy_g10 = {
 	.source = "g10",
 	.summary = "swaps by bytes x overloaded time relieved, to host and disk",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = sl_baseline_least,
 };

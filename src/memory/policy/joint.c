@@ -1,392 +1,298 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several jobs planned together. Source: Zhang et al., TENSILE, arXiv 2105.13336, whose
- * planning peak is the sum of the jobs' peaks because they are not phase-locked.
+ * joint: our own. Swapping, recomputation, clean drops, tiers, addresses and the time of
+ * channels in one search, beside which the plan of every other policy is a candidate: it
+ * is never slower than any of them at the same budget.
  *
- * Departures: the paper lowers that sum greedily, largest tensor first, with a cap on the
- * swaps of each job for fairness; here the budget is split first, by what quick plans say
- * that bytes are worth to each job, and each job's plan then is its own, checked and
- * placed within its part. Its link is one job's: here each gets its share.
+ * 1. tensile's search finds a point and bars single gaps; then parameters are copied out
+ *    after their last write so that they can be dropped later (tensile_clean.c).
+ * 2. The same without recomputation and without copies: a mixture is a candidate beside
+ *    its parts, not a promise. Where a bound says that a part cannot win, it is left out.
+ * 3. The plans of the other rows of the table.
+ * 4. Plans for a ladder of lower budgets: searches are not monotone by themselves, and
+ *    what fits in less fits here.
+ *
+ * Source: docs/adr/0049-joint-search.md.
  */
-#include "memory/policy/joint_int.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "memory/bound.h"
 #include "memory/place.h"
+#include "memory/policy/keep_int.h"
+#include "memory/policy/policy.h"
+#include "memory/policy/tensile_int.h"
 
-#define TRIES 4 /* splits by full plans, beside the plain ones */
+#define RUNGS 20 /* equal parts of the unbudgeted peak */
+#define MOST_RUNGS 3 /* searched below the budget */
+#define HOPE 4 /* a search gains at most so much of what a quick plan loses */
+#define SMALL_OPS 4000 /* with more, the own search alone */
 
-struct joint {
-	struct sl_policy_choice full, quick;
-	struct sl_joint_part *parts;
-	size_t n;
+enum option { EFFORT, REDO, SWAP, CLEAN, CROSS, OTHERS };
+
+static const struct sl_policy_option options[] = {
+	[EFFORT] = {"effort", 0, 2, 2,
+		"0: a first plan, quickly; 1: the search alone; 2: beside all others"},
+	[REDO] = {"redo", 0, 1, 1, "0: nothing is recomputed"},
+	[SWAP] = {"swap", 0, 1, 1, "0: nothing is copied"},
+	[CLEAN] = {"clean", 0, 1, 1, "0: nothing is copied out ahead of time"},
+	[CROSS] = {"cross", 0, 1, 1, "0: nothing is away over the boundary"},
+	[OTHERS] = {"others", 0, 1, 1, "0: no plans of other policies"},
+	{0},
+};
+
+/* Rows that take long: candidates up to so many ops. */
+static const struct {
+	const char *name;
+	uint32_t most_ops;
+} costly[] = {
+	{"optimal", 400},
+};
+
+struct best {
+	const struct sl_trace *t;
+	struct sl_trace bare; /* without tiers */
+	const int64_t *option;
 	uint64_t budget;
-	double best; /* of all splits tried */
+	uint64_t total_ns; /* all ops once */
+	uint64_t peak; /* unbudgeted */
+	struct sl_plan plan;
+	struct sl_plan_price price;
 	bool found;
 };
 
-static sl_status least_of(
-	const struct sl_mem_policy *policy, const struct sl_trace *t, uint64_t *out)
+static bool is_cheaper(const struct sl_plan_price *a, const struct sl_plan_price *b)
 {
-	struct sl_least_budget least = {0};
-
-	if (policy->least) {
-		SL_TRY(policy->least(t, out));
-	} else {
-		SL_TRY(sl_trace_least_budget(t, &least));
-		*out = least.bytes;
-	}
-	*out = sl_align_up(*out, SL_PAGE_BYTES);
-	return SL_OK;
+	if (a->iter_ns != b->iter_ns)
+		return a->iter_ns < b->iter_ns;
+	return a->swap_in_bytes + a->swap_out_bytes <
+	       b->swap_in_bytes + b->swap_out_bytes;
 }
 
-static sl_status begin_part(const struct joint *j, struct sl_joint_part *p)
+/* Takes p, if there is one, for the best so far if it is cheaper. */
+static sl_status offer(struct best *b, struct sl_plan *p)
 {
-	const struct sl_trace *t = p->job->trace;
-
-	p->weight = p->job->weight > 0 ? p->job->weight : 1;
-	p->view = *t;
-	p->links = sl_calloc((size_t)t->n_links + 1, sizeof(*p->links));
-	if (p->links == NULL)
-		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
-	p->view.links = p->links;
-	for (uint32_t i = 0; i < t->n_ops; i++)
-		p->job->base_ns += t->ops[i].dur_ns;
-	SL_TRY(least_of(j->full.policy, t, &p->job->least_bytes));
-	SL_TRY(least_of(&sl_mem_policy_keep, t, &p->most_bytes));
-	if (p->most_bytes < p->job->least_bytes)
-		p->most_bytes = p->job->least_bytes;
-	p->moves = t->n_links > 0 && p->most_bytes > p->job->least_bytes;
-	return SL_OK;
-}
-
-static void set_seeds(const struct joint *j, struct sl_joint_part *p, double all_most)
-{
-	double part = (double)p->most_bytes / all_most;
-
-	p->seeds[SL_JOINT_EQUAL] = j->budget / j->n & ~(SL_PAGE_BYTES - 1);
-	p->seeds[SL_JOINT_BY_PEAK] =
-		(uint64_t)((double)j->budget / SL_PAGE_BYTES * part) * SL_PAGE_BYTES;
-}
-
-static sl_status begin(struct joint *j, struct sl_joint_job *jobs)
-{
-	const struct sl_policy_option *o = j->full.policy->options;
-	double sum = 0;
-
-	j->quick = j->full;
-	for (size_t i = 0; o != NULL && o[i].name != NULL; i++) {
-		if (strcmp(o[i].name, "effort") == 0)
-			j->quick.options[i] = o[i].min;
-	}
-	j->parts = sl_calloc(j->n + 1, sizeof(*j->parts));
-	if (j->parts == NULL)
-		return SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
-	for (size_t i = 0; i < j->n; i++) {
-		j->parts[i].job = &jobs[i];
-		SL_TRY(begin_part(j, &j->parts[i]));
-		sum += (double)j->parts[i].most_bytes;
-	}
-	for (size_t i = 0; i < j->n; i++)
-		set_seeds(j, &j->parts[i], sum);
-	return SL_OK;
-}
-
-static void finish(struct joint *j)
-{
-	for (size_t i = 0; i < j->n && j->parts != NULL; i++) {
-		sl_joint_curve_finish(&j->parts[i].curve);
-		sl_free(j->parts[i].links);
-	}
-	sl_free(j->parts);
-}
-
-static sl_status check_feasible(const struct joint *j)
-{
-	char text[512] = "";
-	uint64_t sum = 0;
-	size_t len = 0;
-
-	for (size_t i = 0; i < j->n; i++) {
-		const struct sl_joint_job *job = j->parts[i].job;
-
-		if (sum + job->least_bytes < sum)
-			return SL_FAIL(SL_E_INFEASIBLE, "no budget holds these jobs");
-		sum += job->least_bytes;
-		if (len < sizeof(text))
-			len += (size_t)snprintf(text + len, sizeof(text) - len,
-				"%s%.32s %llu", i > 0 ? ", " : "",
-				job->name != NULL ? job->name : job->trace->job_name,
-				(unsigned long long)job->least_bytes);
-	}
-	if (sum <= j->budget)
-		return SL_OK;
-	return SL_FAIL(SL_E_INFEASIBLE,
-		"%zu jobs together need %llu bytes at least, the budget is %llu; each "
-		"one's "
-		"part: %s%s",
-		j->n, (unsigned long long)sum, (unsigned long long)j->budget, text,
-		len < sizeof(text) ? "" : "...");
-}
-
-static void set_share(struct sl_joint_part *p, double share)
-{
-	const struct sl_trace *t = p->job->trace;
-
-	p->share = share;
-	for (uint32_t i = 0; i < t->n_links; i++) {
-		double rate = (double)t->links[i].bytes_per_s * share;
-
-		p->links[i] = t->links[i];
-		if (share < 1)
-			p->links[i].bytes_per_s = rate > 1 ? (uint64_t)rate : 1;
-	}
-}
-
-/* Of jobs that move bytes; one that moves none would have its weight's beside them. */
-static void set_shares(struct joint *j)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < j->n; i++)
-		sum += j->parts[i].moves ? j->parts[i].weight : 0;
-	for (size_t i = 0; i < j->n; i++) {
-		struct sl_joint_part *p = &j->parts[i];
-
-		set_share(p, p->weight / (p->moves ? sum : sum + p->weight));
-	}
-}
-
-static sl_status reprice(struct sl_joint_part *p)
-{
-	struct sl_plan *plan = &p->job->plan;
 	struct sl_plan_price price = {0};
 
-	SL_TRY(sl_plan_price(&p->view, plan, &price));
-	plan->price_ns = p->job->iter_ns = price.iter_ns;
-	plan->stall_ns = price.stall_ns;
-	return SL_OK;
-}
-
-/* Predictions for the shares that the plans themselves give rise to. */
-static sl_status settle(struct joint *j)
-{
-	for (size_t i = 0; i < j->n; i++)
-		j->parts[i].moves = sl_joint_moves(&j->parts[i].job->plan);
-	set_shares(j);
-	for (size_t i = 0; i < j->n; i++)
-		SL_TRY(reprice(&j->parts[i]));
-	return SL_OK;
-}
-
-/* As if all that may move bytes did: what is planned for that share of the links takes no
- * longer with more. */
-static sl_status draw_curves(struct joint *j)
-{
-	set_shares(j);
-	for (size_t i = 0; i < j->n; i++)
-		SL_TRY(sl_joint_draw(&j->parts[i], &j->quick, j->budget));
-	sl_joint_group(j->parts, j->n);
-	return SL_OK;
-}
-
-/* The weighted sum of slowdowns of the present split, whose plans are there, each with
- * the share that this split leaves it. */
-static sl_status price_split(struct joint *j, double *sum)
-{
-	double movers = 0;
-
-	*sum = 0;
-	for (size_t i = 0; i < j->n; i++) {
-		const struct sl_joint_part *p = &j->parts[j->parts[i].curve.like];
-
-		movers += p->curve.points[p->curve.at].moves ? p->weight : 0;
-	}
-	for (size_t i = 0; i < j->n; i++) {
-		struct sl_joint_part *p = &j->parts[i];
-		struct sl_joint_point *x = &p->curve.points[p->curve.at];
-		struct sl_plan_price price = {0};
-		double share = p->share;
-
-		if (p->curve.count == 0)
-			continue;
-		if (x->moves)
-			set_share(p, p->weight / movers);
-		SL_TRY(sl_plan_price(&p->view, &x->plan, &price));
-		set_share(p, share);
-		x->slow = sl_joint_slow(p, price.iter_ns);
-		*sum += x->slow * p->curve.count;
-	}
-	return SL_OK;
-}
-
-/* Plans fully where that has not been done, and keeps the split if it is the best. */
-static sl_status try_split(struct joint *j, bool *fresh)
-{
-	double sum;
-
-	*fresh = false;
-	for (size_t i = 0; i < j->n; i++) {
-		struct sl_joint_part *p = &j->parts[i];
-
-		if (p->curve.count == 0 || p->curve.points[p->curve.at].full_ns > 0)
-			continue;
-		*fresh = true;
-		SL_TRY(sl_joint_fill(p, &j->full, &j->quick));
-	}
-	SL_TRY(price_split(j, &sum));
-	if (j->found && !(sum < j->best))
+	if (p->value_offset == NULL)
 		return SL_OK;
-	j->found = true;
-	j->best = sum;
-	for (size_t i = 0; i < j->n; i++)
-		j->parts[i].curve.kept = j->parts[i].curve.at;
+	SL_TRY(sl_plan_price(b->t, p, &price));
+	if (b->found && !is_cheaper(&price, &b->price))
+		return SL_OK;
+	b->found = true;
+	b->price = price;
+	sl_plan_finish(&b->plan);
+	sl_plan_move(&b->plan, p);
 	return SL_OK;
 }
 
-/* From what quick plans say to what full ones say, beginning with the plain splits. */
-static sl_status split_fully(struct joint *j)
+/* Nothing is left to gain. */
+static bool is_done(const struct best *b)
 {
-	bool fresh = true;
+	return b->found && b->price.iter_ns <= b->total_ns;
+}
 
-	for (int seed = 0; seed < SL_JOINT_SEEDS; seed++) {
-		if (sl_joint_split_plainly(j->parts, j->n, (enum sl_joint_seed)seed))
-			SL_TRY(try_split(j, &fresh));
-	}
-	fresh = true;
-	for (int round = 0; round < TRIES && fresh; round++) {
-		for (size_t i = 0; i < j->n; i++)
-			sl_joint_guess(&j->parts[i]);
-		sl_joint_split(j->parts, j->n, j->budget);
-		SL_TRY(try_split(j, &fresh));
-	}
+static bool is_fatal(sl_status st)
+{
+	return st == SL_E_NOMEM;
+}
+
+static const struct sl_trace *trace_for(const struct best *b, bool swap)
+{
+	return swap ? b->t : &b->bare;
+}
+
+/* Tiers without room and the like: no candidate. */
+static sl_status try_search(
+	struct best *b, uint64_t budget, const struct sl_tensile_how *how, bool swap)
+{
+	struct sl_plan p = SL_PLAN_INIT;
+	sl_status st = sl_tensile_find(trace_for(b, swap), budget, how, &p);
+
+	if (st == SL_OK)
+		st = offer(b, &p);
+	sl_plan_finish(&p);
+	return is_fatal(st) ? st : SL_OK;
+}
+
+static struct sl_tensile_how how_of(const struct best *b)
+{
+	return (struct sl_tensile_how){.effort = (int)b->option[EFFORT],
+		.cross = b->option[CROSS],
+		.redo = b->option[REDO],
+		.clean = b->option[CLEAN],
+		.alone = true,
+		.simple = b->option[SWAP]};
+}
+
+/* Swapping alone and recomputing alone. */
+static sl_status try_parts(struct best *b)
+{
+	struct sl_tensile_how how = how_of(b);
+	struct sl_traffic_bound bound = {0};
+
+	if (b->t->n_links == 0)
+		return SL_OK;
+	how.alone = false;
+	SL_TRY(sl_traffic_bound(b->t, b->budget, &bound));
+	if (!is_done(b))
+		SL_TRY(try_search(b, b->budget, &how, false));
+	how.redo = false;
+	if (bound.possible && (!b->found || bound.iter_ns < b->price.iter_ns))
+		SL_TRY(try_search(b, b->budget, &how, true));
 	return SL_OK;
 }
 
-static uint64_t arena_of(const struct sl_plan *p)
+static bool may_try(const struct best *b, const struct sl_mem_policy *p)
 {
-	return sl_align_up(p->peak, SL_PAGE_BYTES);
+	for (size_t i = 0; i < sizeof(costly) / sizeof(costly[0]); i++)
+		if (strcmp(costly[i].name, p->name) == 0)
+			return b->t->n_ops <= costly[i].most_ops;
+	/* Those are in the search. */
+	return p != &sl_mem_policy_joint && p != &sl_mem_policy_keep &&
+	       p != &sl_mem_policy_belady && p != &sl_mem_policy_tensile;
 }
 
-/* The faster of the job's plan and a new one, which leaves the links alone if the old one
- * did: the others count on that. */
-static sl_status offer(
-	struct sl_joint_part *p, const struct sl_policy_choice *choice, uint64_t bytes)
+static sl_status try_others(struct best *b)
 {
-	struct sl_plan plan = SL_PLAN_INIT, *best = &p->job->plan;
+	const struct sl_mem_policy *row;
 
-	SL_TRY(sl_policy_apply(choice, &p->view, bytes, &plan));
-	if (plan.price_ns < best->price_ns && (p->moves || !sl_joint_moves(&plan))) {
-		sl_plan_finish(best);
-		sl_plan_move(best, &plan);
-	}
-	sl_plan_finish(&plan);
-	return SL_OK;
-}
+	for (size_t i = 0; (row = sl_policy_at(i)) != NULL && !is_done(b); i++) {
+		struct sl_policy_choice usual = sl_policy_usual(row);
+		struct sl_plan p = SL_PLAN_INIT;
+		sl_status st;
 
-/* Plans once more where the others leave more of the links. */
-static sl_status use_shares(struct joint *j)
-{
-	for (size_t i = 0; i < j->n; i++) {
-		struct sl_joint_part *p = &j->parts[i];
-
-		p->planned_share = p->share;
-	}
-	SL_TRY(settle(j));
-	for (size_t i = 0; i < j->n; i++) {
-		struct sl_joint_part *p = &j->parts[i];
-
-		if (p->moves && p->share > p->planned_share)
-			SL_TRY(offer(p, &j->full, p->curve.points[p->curve.at].bytes));
-	}
-	return SL_OK;
-}
-
-/* Those like another one have no plan yet, and get theirs as that one did. */
-static sl_status take_kept(struct joint *j, struct sl_joint_part *p)
-{
-	p->curve.at = p->curve.kept;
-	if (p->curve.count == 0)
-		SL_TRY(sl_joint_fill(p, &j->full, &j->quick));
-	sl_plan_move(&p->job->plan, &p->curve.points[p->curve.at].plan);
-	return SL_OK;
-}
-
-/* The next job to be offered what is left: whose curve falls most from where it is. */
-static struct sl_joint_part *next_asker(struct joint *j, bool *asked)
-{
-	struct sl_joint_part *best = NULL;
-	double most = 0;
-
-	for (size_t i = 0; i < j->n; i++) {
-		const struct sl_joint_curve *c = &j->parts[i].curve;
-
-		for (uint32_t k = c->at + 1; !asked[i] && c->count > 0 && k < c->n; k++) {
-			if (!(sl_joint_gain(c, c->at, k) > most))
-				continue;
-			most = sl_joint_gain(c, c->at, k);
-			best = &j->parts[i];
-		}
-	}
-	if (best != NULL)
-		asked[best - j->parts] = true;
-	return best;
-}
-
-/* Bytes that plans do not use go round once more, jobs alike together. */
-static sl_status hand_round(struct joint *j)
-{
-	bool *asked = sl_calloc(j->n + 1, sizeof(*asked));
-	uint64_t left = j->budget;
-	struct sl_joint_part *p;
-	sl_status st = asked ? SL_OK : SL_FAIL(SL_E_NOMEM, "no host memory left to plan");
-
-	for (size_t i = 0; i < j->n; i++)
-		left -= arena_of(&j->parts[i].job->plan);
-	while (st == SL_OK && (p = next_asker(j, asked)) != NULL) {
-		uint64_t had = arena_of(&p->job->plan);
-		uint64_t more = left / p->curve.count & ~(SL_PAGE_BYTES - 1);
-
-		if (more == 0)
+		if (!may_try(b, row))
 			continue;
-		for (size_t i = 0; i < j->n && st == SL_OK; i++) {
-			if (&j->parts[j->parts[i].curve.like] == p)
-				st = offer(&j->parts[i], &j->full, had + more);
-		}
-		left -= (arena_of(&p->job->plan) - had) * p->curve.count;
+		st = sl_policy_apply_own(&usual, b->t, b->budget, &p);
+		if (st == SL_OK)
+			st = offer(b, &p);
+		sl_plan_finish(&p);
+		if (is_fatal(st))
+			return st;
 	}
-	sl_free(asked);
-	return st;
+	return SL_OK;
 }
 
-sl_status sl_policy_joint(const struct sl_policy_choice *choice,
-	struct sl_joint_job *jobs, size_t n, uint64_t budget)
+/* Whether more effort in so much less may find a cheaper plan than the best: a quick plan
+ * there is not far off. */
+static sl_status is_hopeful(struct best *b, uint64_t budget, bool *out)
 {
-	struct joint j = {
-		.full = *choice, .n = n, .budget = budget & ~(SL_PAGE_BYTES - 1)};
+	struct sl_tensile_how how = how_of(b);
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_plan_price price = {0};
 	sl_status st;
 
-	for (size_t i = 0; i < n; i++) {
-		jobs[i].plan = SL_PLAN_INIT;
-		jobs[i].budget = jobs[i].least_bytes = 0;
-		jobs[i].base_ns = jobs[i].iter_ns = 0;
-	}
-	SL_TRY_OUT(begin(&j, jobs));
-	SL_TRY_OUT(check_feasible(&j));
-	SL_TRY_OUT(draw_curves(&j));
-	SL_TRY_OUT(split_fully(&j));
-	for (size_t i = 0; i < n; i++)
-		SL_TRY_OUT(take_kept(&j, &j.parts[i]));
-	SL_TRY_OUT(use_shares(&j));
-	SL_TRY_OUT(hand_round(&j));
-	SL_TRY_OUT(settle(&j));
-	for (size_t i = 0; i < n; i++)
-		jobs[i].plan.budget = jobs[i].budget = arena_of(&jobs[i].plan);
+	how.effort = 0;
+	*out = false;
+	st = sl_tensile_find(trace_for(b, b->option[SWAP]), budget, &how, &p);
+	if (is_fatal(st) || st != SL_OK || p.value_offset == NULL)
+		goto out;
+	st = sl_plan_price(b->t, &p, &price);
+	*out = st == SL_OK &&
+	       (price.iter_ns - b->total_ns) / HOPE <= b->price.iter_ns - b->total_ns;
 out:
-	for (size_t i = 0; i < n && st != SL_OK; i++)
-		sl_plan_finish(&jobs[i].plan);
-	finish(&j);
+	sl_plan_finish(&p);
+	return is_fatal(st) ? st : SL_OK;
+}
+
+static sl_status climb_down(struct best *b)
+{
+	struct sl_tensile_how how = how_of(b);
+	int tried = 0;
+
+	how.alone = false; /* it takes long */
+	for (int k = RUNGS - 1; k > 0 && tried < MOST_RUNGS && !is_done(b); k--) {
+		double pages = (double)b->peak * k / RUNGS / SL_PAGE_BYTES;
+		uint64_t rung = (uint64_t)pages * SL_PAGE_BYTES;
+		bool hopeful;
+
+		if (rung >= b->budget)
+			continue;
+		SL_TRY(is_hopeful(b, rung, &hopeful));
+		if (!hopeful)
+			return SL_OK;
+		SL_TRY(try_search(b, rung, &how, b->option[SWAP]));
+		tried++;
+	}
+	return SL_OK;
+}
+
+static sl_status search(struct best *b)
+{
+	struct sl_tensile_how how = how_of(b);
+
+	SL_TRY(try_search(b, b->budget, &how, b->option[SWAP]));
+	if (b->option[EFFORT] < 2 || b->t->n_ops > SMALL_OPS)
+		return SL_OK;
+	/* A part is a candidate of the whole, so it is no more than its own search. */
+	if (!b->option[REDO] || !b->option[SWAP])
+		return SL_OK;
+	SL_TRY(try_parts(b));
+	if (b->option[OTHERS])
+		SL_TRY(try_others(b));
+	return climb_down(b);
+}
+
+/* What to say where nothing was found. */
+static sl_status fail(const struct best *b)
+{
+	int64_t usual[SL_POLICY_MAX_OPTIONS];
+	struct sl_policy_choice c = sl_policy_usual(&sl_mem_policy_tensile);
+	struct sl_plan p = SL_PLAN_INIT;
+	sl_status st;
+
+	c = sl_policy_quick(&c);
+	memcpy(usual, c.options, sizeof(usual));
+	st = sl_mem_policy_tensile.plan_with(
+		trace_for(b, b->option[SWAP]), b->budget, usual, &p);
+	sl_plan_finish(&p);
+	return st != SL_OK ? st
+			   : SL_FAIL(SL_E_INFEASIBLE,
+				     "no plan was found for a budget of %llu bytes",
+				     (unsigned long long)b->budget);
+}
+
+static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
+{
+	struct best b = {.t = t,
+		.bare = *t,
+		.option = option,
+		.budget = budget,
+		.plan = SL_PLAN_INIT};
+	sl_status st;
+
+	b.bare.n_tiers = b.bare.n_links = 0;
+	SL_TRY_OUT(sl_keep_plan(t, budget, "joint", &b.plan, &b.peak));
+	if (b.peak > budget) {
+		sl_plan_finish(&b.plan);
+		for (uint32_t i = 0; i < t->n_ops; i++)
+			b.total_ns += t->ops[i].dur_ns;
+		SL_TRY_OUT(search(&b));
+		if (!b.found) {
+			st = fail(&b);
+			goto out;
+		}
+	}
+	b.plan.budget = budget;
+	(void)snprintf(b.plan.policy, sizeof(b.plan.policy), "joint");
+	sl_plan_move(out, &b.plan);
+out:
+	sl_plan_finish(&b.plan);
 	return st;
 }
+
+static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
+{
+	return sl_mem_policy_tensile.least(t, out_bytes);
+}
+
+const struct sl_mem_policy sl_mem_policy_joint = {
+	.name = "joint",
+	.source = "joint",
+	.summary = "swap, recompute and clean drops in one search, beside all other rows",
+	.options = options,
+	.plan_with = plan,
+	.least = least,
+};

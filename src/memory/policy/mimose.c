@@ -220,7 +220,7 @@ sl_status sl_mimose_choose(struct sl_mimose *m, uint64_t budget, uint64_t need,
 	return SL_OK;
 }
 
-static sl_status own_plan(
+static sl_status choose(
 	const struct sl_trace *t, uint64_t budget, uint64_t need, struct sl_plan *out)
 {
 	struct sl_mimose m = {0};
@@ -237,15 +237,14 @@ out:
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
 {
 	uint64_t peak = 0;
 
-	SL_TRY(sl_keep_within(t, budget, "mimose", out, &peak));
-	if (peak <= budget)
-		return SL_OK;
-	SL_TRY(own_plan(t, budget, peak - budget, out));
-	return out->value_offset ? SL_OK : sl_baseline_net(t, budget, "mimose", out);
+	(void)option;
+	SL_TRY(sl_mem_policy_keep.least(t, &peak));
+	return choose(t, budget, peak - budget, out);
 }
 
 /* With all picked; *fits: within so many bytes. */
@@ -295,6 +294,6 @@ const struct sl_mem_policy sl_mem_policy_mimose = {
 	.name = "mimose",
 	.source = "mimose",
 	.summary = "blocks give up what they hold and run again, as many as it takes",
-	.plan = plan,
+	.own = own,
 	.least = least,
 };

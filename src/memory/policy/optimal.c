@@ -239,10 +239,10 @@ out:
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
 	struct sl_plan *out)
 {
-	return sl_alone_plan(t, budget, "optimal", find, option, out);
+	return find(t, budget, option, out);
 }
 
 static sl_status least(const struct sl_trace *t, uint64_t *out_bytes)
@@ -257,6 +257,6 @@ const struct sl_mem_policy sl_mem_policy_optimal = {
 	.source = "optimal",
 	.summary = "the least recomputation there is: chains, tiny traces (a yardstick)",
 	.options = options,
-	.plan_with = plan,
+	.own = own,
 	.least = least,
 };

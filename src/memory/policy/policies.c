@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "memory/place.h"
+#include "memory/policy/alone.h"
+#include "memory/policy/baseline.h"
+#include "memory/policy/keep_int.h"
 
 static const struct sl_mem_policy *const policies[] = {
 #define SL_MEM_POLICY(name) &sl_mem_policy_##name,
@@ -27,13 +30,6 @@ const struct sl_mem_policy *sl_policy_find(const char *name)
 			return policies[i];
 	}
 	return NULL;
-}
-
-const char *sl_policy_name(const char *name, bool with_budget)
-{
-	if (name != NULL && strcmp(name, SL_POLICY_AUTO) != 0)
-		return name;
-	return with_budget ? SL_POLICY_WITH_BUDGET : SL_POLICY_WITHOUT_BUDGET;
 }
 
 struct sl_policy_choice sl_policy_usual(const struct sl_mem_policy *policy)
@@ -100,21 +96,33 @@ static sl_status parse_option(struct sl_policy_choice *c, const char *text, size
 	return SL_OK;
 }
 
-sl_status sl_policy_parse(const char *text, struct sl_policy_choice *out)
+/* What follows a policy's name: nothing, or a colon and its options. */
+static sl_status parse_options(struct sl_policy_choice *c, const char *text)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(++text, ",");
+
+		SL_TRY(parse_option(c, text, len));
+		text += len;
+	}
+	return SL_OK;
+}
+
+static bool is_named(const char *text, const char *name)
 {
 	size_t len = strcspn(text, ":");
-	struct sl_policy_choice c;
 
+	return strlen(name) == len && strncmp(name, text, len) == 0;
+}
+
+sl_status sl_policy_parse(const char *text, struct sl_policy_choice *out)
+{
 	for (size_t i = 0; sl_policy_at(i); i++) {
-		if (strlen(policies[i]->name) != len ||
-			strncmp(policies[i]->name, text, len) != 0)
+		struct sl_policy_choice c = sl_policy_usual(policies[i]);
+
+		if (!is_named(text, policies[i]->name))
 			continue;
-		c = sl_policy_usual(policies[i]);
-		for (text += len; *text != '\0'; text += len) {
-			text++;
-			len = strcspn(text, ",");
-			SL_TRY(parse_option(&c, text, len));
-		}
+		SL_TRY(parse_options(&c, text + strcspn(text, ":")));
 		*out = c;
 		return SL_OK;
 	}
@@ -122,12 +130,48 @@ sl_status sl_policy_parse(const char *text, struct sl_policy_choice *out)
 		"--policy %s is unknown; `sluice list policies` lists them", text);
 }
 
+sl_status sl_policy_parse_auto(
+	const char *text, bool with_budget, struct sl_policy_choice *out)
+{
+	struct sl_policy_choice c =
+		sl_policy_usual(sl_policy_find(SL_POLICY_WITH_BUDGET));
+
+	if (text != NULL && !is_named(text, SL_POLICY_AUTO))
+		return sl_policy_parse(text, out);
+	if (text != NULL)
+		SL_TRY(parse_options(&c, text + strcspn(text, ":")));
+	*out = with_budget ? c
+			   : sl_policy_usual(sl_policy_find(SL_POLICY_WITHOUT_BUDGET));
+	return SL_OK;
+}
+
+/* The net below a policy that found nothing by itself. */
+static sl_status catch (const struct sl_mem_policy *p, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *out)
+{
+	struct sl_reach tiers[SL_REACH_MAX];
+	uint64_t least = 0;
+
+	if (p->least == sl_baseline_least || sl_reach_find(t, tiers) > 0)
+		return sl_baseline_net(t, budget, p->name, out);
+	SL_TRY(p->least(t, &least));
+	return sl_alone_fail(budget, p->name, least);
+}
+
 static sl_status call(const struct sl_policy_choice *c, const struct sl_trace *t,
 	uint64_t budget, struct sl_plan *out)
 {
+	uint64_t peak = 0;
+
 	if (c->policy->plan_with)
 		return c->policy->plan_with(t, budget, c->options, out);
-	return c->policy->plan(t, budget, out);
+	if (c->policy->plan)
+		return c->policy->plan(t, budget, out);
+	SL_TRY(sl_keep_within(t, budget, c->policy->name, out, &peak));
+	if (peak <= budget)
+		return SL_OK;
+	SL_TRY(c->policy->own(t, budget, c->options, out));
+	return out->value_offset ? SL_OK : catch (c->policy, t, budget, out);
 }
 
 /*
@@ -152,24 +196,50 @@ static sl_status call_within(const struct sl_policy_choice *c, const struct sl_t
 	return call(c, t, budget, out); /* says why */
 }
 
+/* Seals, checks and prices a plan of the policy. */
+static sl_status finish(const struct sl_policy_choice *c, const struct sl_trace *t,
+	uint64_t budget, struct sl_plan *plan)
+{
+	struct sl_plan_price price = {0};
+	sl_status st;
+
+	SL_TRY(sl_plan_seal(plan, t));
+	st = sl_plan_check(t, plan, budget, NULL);
+	if (st != SL_OK)
+		return sl_fail_prefix(
+			st, "policy %s made an unsound plan (a bug)", c->policy->name);
+	SL_TRY(sl_plan_price(t, plan, &price));
+	plan->price_ns = price.iter_ns;
+	plan->stall_ns = price.stall_ns;
+	return SL_OK;
+}
+
 sl_status sl_policy_apply(const struct sl_policy_choice *choice, const struct sl_trace *t,
 	uint64_t budget, struct sl_plan *out)
 {
 	sl_status st = SL_OK;
 	struct sl_plan plan = SL_PLAN_INIT;
-	struct sl_plan_price price = {0};
 
 	SL_TRY_OUT(call_within(choice, t, budget, &plan));
-	SL_TRY_OUT(sl_plan_seal(&plan, t));
-	st = sl_plan_check(t, &plan, budget, NULL);
-	if (st != SL_OK) {
-		st = sl_fail_prefix(st, "policy %s made an unsound plan (a bug)",
-			choice->policy->name);
+	SL_TRY_OUT(finish(choice, t, budget, &plan));
+	sl_plan_move(out, &plan);
+out:
+	sl_plan_finish(&plan);
+	return st;
+}
+
+sl_status sl_policy_apply_own(const struct sl_policy_choice *choice,
+	const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+{
+	sl_status st = SL_OK;
+	struct sl_plan plan = SL_PLAN_INIT;
+
+	if (choice->policy->own == NULL)
+		return sl_policy_apply(choice, t, budget, out);
+	SL_TRY_OUT(choice->policy->own(t, budget, choice->options, &plan));
+	if (plan.value_offset == NULL)
 		goto out;
-	}
-	SL_TRY_OUT(sl_plan_price(t, &plan, &price));
-	plan.price_ns = price.iter_ns;
-	plan.stall_ns = price.stall_ns;
+	SL_TRY_OUT(finish(choice, t, budget, &plan));
 	sl_plan_move(out, &plan);
 out:
 	sl_plan_finish(&plan);

@@ -27,6 +27,10 @@ struct sl_mem_policy {
 	const struct sl_policy_option *options;
 	sl_status (*plan_with)(const struct sl_trace *t, uint64_t budget,
 		const int64_t *options, struct sl_plan *out);
+	/* Or, instead of both: what it does by itself where not everything can stay.
+	 * *out is left empty where that does not fit; then belady's plan is used. */
+	sl_status (*own)(const struct sl_trace *t, uint64_t budget,
+		const int64_t *options, struct sl_plan *out);
 	/* NULL: least budget is B* of the trace (needs a tier). Else the least this
 	 * policy achieves. */
 	sl_status (*least)(const struct sl_trace *t, uint64_t *out_bytes);
@@ -61,11 +65,17 @@ struct sl_policy_choice sl_policy_quick(const struct sl_policy_choice *c);
 #define SL_POLICY_AUTO "auto"
 #define SL_POLICY_WITH_BUDGET "joint"
 #define SL_POLICY_WITHOUT_BUDGET "keep"
-/* The name to parse; name NULL: none. */
-const char *sl_policy_name(const char *name, bool with_budget);
+/* As sl_policy_parse, and these: NULL, "auto" and "auto:effort=0", whose options are
+ * those of the policy with a budget; without one they go unheard. */
+SL_NODISCARD sl_status sl_policy_parse_auto(
+	const char *text, bool with_budget, struct sl_policy_choice *out);
 
 /* Plans, seals, checks (an unsound plan is SL_E_NO: a bug of the policy), prices. */
 SL_NODISCARD sl_status sl_policy_apply(const struct sl_policy_choice *choice,
+	const struct sl_trace *t, uint64_t budget, struct sl_plan *out);
+/* Without belady's plan for want of one of its own: *out is left empty then. Not to be
+ * asked for where everything can stay. */
+SL_NODISCARD sl_status sl_policy_apply_own(const struct sl_policy_choice *choice,
 	const struct sl_trace *t, uint64_t budget, struct sl_plan *out);
 /* With all options as usual. */
 SL_NODISCARD sl_status sl_policy_plan(const struct sl_mem_policy *policy,

@@ -78,7 +78,7 @@ static sl_status offer_belady(struct sl_tensile *s)
 
 	if (s->g.n_tiers == 0)
 		return SL_OK;
-	SL_TRY_OUT(sl_mem_policy_belady.plan(s->g.t, s->budget, &p));
+	SL_TRY_OUT(sl_mem_policy_belady.plan(s->g.t, s->asked, &p));
 	SL_TRY_OUT(sl_plan_seal(&p, s->g.t));
 	SL_TRY_OUT(sl_tensile_offer(s, &p, &ns));
 out:
@@ -171,6 +171,7 @@ sl_status sl_tensile_find(const struct sl_trace *t, uint64_t budget,
 	sl_status st = SL_OK;
 
 	SL_TRY_OUT(begin(&s, t, budget & ~(SL_PAGE_BYTES - 1)));
+	s.asked = budget;
 	s.cross = how->cross;
 	s.redo = how->redo;
 	SL_TRY_OUT(search(&s, how));
@@ -206,7 +207,7 @@ static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *
 		.redo = option[REDO],
 		.alone = true,
 		.simple = option[SIMPLE]};
-	uint64_t peak = 0;
+	uint64_t peak = 0, bytes;
 
 	SL_TRY(sl_keep_within(t, budget, "tensile", out, &peak));
 	if (peak <= budget)
@@ -214,9 +215,10 @@ static sl_status plan(const struct sl_trace *t, uint64_t budget, const int64_t *
 	if (option[PUBLISHED])
 		return plan_published(t, budget, option, out);
 	SL_TRY(sl_tensile_find(t, budget, &how, out));
-	return out->value_offset
-		       ? SL_OK
-		       : sl_alone_fail(t, budget, "tensile", find_quickly, NULL);
+	if (out->value_offset)
+		return SL_OK;
+	SL_TRY(least(t, &bytes));
+	return sl_alone_fail(budget, "tensile", bytes);
 }
 
 const struct sl_mem_policy sl_mem_policy_tensile = {

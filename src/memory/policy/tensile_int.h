@@ -12,7 +12,8 @@ struct sl_tensile {
 	double *weight; /* [gaps] of swaps, as many copies are in each other's way */
 	double *out_price, *in_price; /* [n_ops] of links by the hour; NULL: 1 */
 	uint8_t *ahead; /* [n_values] as in struct sl_choice */
-	uint64_t budget;
+	uint64_t budget; /* whole pages */
+	uint64_t asked; /* the budget as it was given, for messages */
 	uint64_t total_ns; /* all ops once */
 	struct sl_plan best;
 	struct sl_plan_price best_price;

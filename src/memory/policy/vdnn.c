@@ -118,15 +118,17 @@ static sl_status fates(struct sl_gaps *g, uint64_t budget, const char *name,
 	return st;
 }
 
-static sl_status plan(const struct sl_trace *t, uint64_t budget, struct sl_plan *out)
+static sl_status own(const struct sl_trace *t, uint64_t budget, const int64_t *option,
+	struct sl_plan *out)
 {
-	return sl_baseline_plan(t, budget, "vdnn", fates, NULL, out);
+	(void)option;
+	return sl_baseline_own(t, budget, "vdnn", fates, NULL, out);
 }
 
 const struct sl_mem_policy sl_mem_policy_vdnn = {
 	.name = "vdnn",
 	.source = "vdnn",
 	.summary = "what convolutions read leaves after the forward pass (a baseline)",
-	.plan = plan,
+	.own = own,
 	.least = sl_baseline_least,
 };

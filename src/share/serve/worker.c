@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
-#include "memory/policy/joint.h"
+#include "memory/policy/jobs.h"
 
 #define REQUEST_MOST 65536
 #define PLAN_MOST ((size_t)256 << 20)
@@ -122,7 +122,7 @@ static sl_status read_trace(struct task *x)
 	return st;
 }
 
-static sl_status write_plan(struct task *x, const struct sl_joint_lease *job)
+static sl_status write_plan(struct task *x, const struct sl_jobs_lease *job)
 {
 	struct sl_buf text = SL_BUF_MAX(PLAN_MOST);
 	char line[96];
@@ -142,7 +142,7 @@ static sl_status write_plan(struct task *x, const struct sl_joint_lease *job)
 }
 
 /* Who cannot be read takes no part. */
-static sl_status take_up(struct task *x, struct sl_joint_lease *jobs, size_t *n)
+static sl_status take_up(struct task *x, struct sl_jobs_lease *jobs, size_t *n)
 {
 	sl_status st = read_trace(x);
 
@@ -155,7 +155,7 @@ static sl_status take_up(struct task *x, struct sl_joint_lease *jobs, size_t *n)
 	SL_TRY(sl_policy_parse("tensile", &x->choice));
 	if (x->trace.n_ops > MANY_OPS)
 		x->choice = sl_policy_quick(&x->choice);
-	jobs[(*n)++] = (struct sl_joint_lease){.trace = &x->trace,
+	jobs[(*n)++] = (struct sl_jobs_lease){.trace = &x->trace,
 		.choice = &x->choice,
 		.budget = x->budget,
 		.most_p_bytes = x->stays,
@@ -164,7 +164,7 @@ static sl_status take_up(struct task *x, struct sl_joint_lease *jobs, size_t *n)
 }
 
 /* A line for each task, in their order. */
-static sl_status write_all(struct work *w, const struct sl_joint_lease *jobs)
+static sl_status write_all(struct work *w, const struct sl_jobs_lease *jobs)
 {
 	static const char none[] = "job budget=0 bytes=0\n";
 	size_t n = 0;
@@ -181,14 +181,14 @@ static sl_status write_all(struct work *w, const struct sl_joint_lease *jobs)
 
 static sl_status plan(struct work *w)
 {
-	struct sl_joint_lease jobs[SL_JOINT_JOBS] = {0};
+	struct sl_jobs_lease jobs[SL_JOINT_JOBS] = {0};
 	uint32_t others = w->others < SL_JOINT_JOBS ? (uint32_t)w->others : SL_JOINT_JOBS;
 	size_t n = 0;
 	sl_status st;
 
 	for (size_t i = 0; i < w->n; i++)
 		SL_TRY(take_up(&w->tasks[i], jobs, &n));
-	st = sl_policy_joint_leases(jobs, n, others);
+	st = sl_policy_jobs_leases(jobs, n, others);
 	if (st == SL_OK)
 		st = write_all(w, jobs);
 	for (size_t i = 0; i < n; i++)

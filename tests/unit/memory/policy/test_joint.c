@@ -1,239 +1,221 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several jobs planned together: who gets how much, and what is said if it is too little.
- */
+/* joint: never worse than any other row, and clean drops where the link is busiest. */
 #include "harness/harness.h"
 
-#include "memory/policy/joint.h"
+#include <string.h>
+
+#include "memory/policy/policy.h"
+#include "memory/policy/tensile_int.h"
 #include "unit/memory/gen.h"
-#include "unit/memory/policy/joint_util.h"
+#include "unit/memory/policy/plan_by.h"
 
-#define DISK ((uint64_t)1 << 30)
-#define MS 1000000u
-#define MIB ((uint64_t)1 << 20)
-
-static void equal_jobs_get_equal_budgets(void **state)
+static uint64_t time_of(const struct sl_trace *t, const char *text, uint64_t budget)
 {
-	struct joint_rig r = {0};
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t ns = plan_by(t, text, budget, &p);
 
-	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(2, 64, 160, DISK));
-	for (unsigned percent = 20; percent <= 110; percent += 15) {
-		joint_plan(&r, r.sum_peaks * percent / 100);
-		assert_int_equal(r.jobs[0].budget, r.jobs[1].budget);
-		assert_int_equal(r.jobs[0].iter_ns, r.jobs[1].iter_ns);
-		joint_check(&r);
-		joint_forget(&r);
+	sl_plan_finish(&p);
+	return ns;
+}
+
+/* Every row with a plan there; parts of our own, too. */
+static void assert_least(const struct sl_trace *t, uint64_t budget)
+{
+	static const char *const parts[] = {
+		"joint:redo=0", "joint:clean=0", "joint:effort=1", "joint:effort=0"};
+	uint64_t ours = time_of(t, "joint", budget);
+	const struct sl_mem_policy *row;
+
+	for (size_t i = 0; (row = sl_policy_at(i)) != NULL; i++) {
+		struct sl_plan p = SL_PLAN_INIT;
+
+		if (sl_policy_plan(row, t, budget, &p) == SL_OK)
+			assert_true(ours <= p.price_ns);
+		sl_plan_finish(&p);
 	}
-	joint_finish(&r);
+	for (size_t i = 0; i < SL_COUNT(parts); i++)
+		assert_true(ours <= time_of(t, parts[i], budget));
 }
 
-static void with_enough_for_all_nothing_moves(void **state)
+static void it_is_never_slower_than_any_other_policy(void **state)
 {
-	struct joint_rig r = {0};
-
 	(void)state;
-	joint_add(&r, gen_training(2, 64, 32, DISK));
-	joint_add(&r, gen_training(3, 32, 64, DISK));
-	joint_plan(&r, r.sum_peaks);
-	for (size_t i = 0; i < r.n; i++) {
-		assert_int_equal(r.jobs[i].iter_ns, r.jobs[i].base_ns);
-		assert_true(r.jobs[i].budget <= r.peaks[i]);
+	for (uint32_t depth = 2; depth < 5; depth += 2) {
+		struct gen g = gen_training(depth, 64, 32, 1 << 28);
+		uint64_t peak = 0, least = 0;
+
+		sl_assert_ok(gen_end(&g));
+		sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &peak));
+		sl_assert_ok(sl_policy_least(&sl_mem_policy_joint, &g.t, &least));
+		for (uint64_t i = 0; i < 2; i++)
+			assert_least(&g.t, least + (peak - least) * i / 2);
+		sl_trace_finish(&g.t);
 	}
-	joint_check(&r);
-	joint_finish(&r);
 }
 
-/* Two weights that are read in turn, with time enough between them to change places. */
-static struct gen patient(void)
+/* A weight of ten pages is read by ops 0 and 3 and changed by 4; between them an
+ * activation of ten pages comes and goes. A page takes 1 us each way. Forward there is no
+ * time for a copy out, beside op 4 and after it there is. */
+#define CLEAN_TRACE \
+	"trace 1\njob 0 name=t iterations=0\ntier disk bytes=1048576\n" \
+	"link device disk bytes_per_s=4096000000 latency_ns=0 duplex=full\n" \
+	"link disk device bytes_per_s=4096000000 latency_ns=0 duplex=full\n" \
+	"value v0 bytes=40960 align=4096 class=param\n" \
+	"value v1 bytes=40960 align=4096 class=act\n" \
+	"op 0 kind=idle dur_ns=20000 pure=0\n" \
+	"op 1 kind=read dur_ns=1000 in=v0 pure=0\n" \
+	"op 2 kind=work dur_ns=1000 out=v1 pure=0\n" \
+	"op 3 kind=end dur_ns=1000 in=v1 pure=0\n" \
+	"op 4 kind=idle dur_ns=20000 pure=0\n" \
+	"op 5 kind=update dur_ns=1000 mutates=v0 pure=0\n" \
+	"op 6 kind=idle dur_ns=20000 pure=0\n"
+
+static void what_was_saved_over_the_boundary_leaves_at_once(void **state)
 {
-	struct gen g = {.t = SL_TRACE_INIT, .st = SL_OK};
-	uint32_t a, b;
-
-	gen_tier(&g, "disk", DISK, 2000000000);
-	a = gen_value(&g, SL_CLASS_PARAM, MIB);
-	b = gen_value(&g, SL_CLASS_PARAM, MIB);
-	for (int i = 0; i < 2; i++) {
-		gen_op(&g, "think", 0, GEN_NONE, GEN_NONE, GEN_NONE);
-		gen_op(&g, "read", 0, GEN_L(i ? b : a, GEN_E), GEN_NONE, GEN_NONE);
-	}
-	for (uint32_t i = 0; i < g.t.n_ops; i++)
-		g.t.ops[i].dur_ns = 20 * MS;
-	return g;
-}
-
-static void a_job_that_gains_nothing_gets_its_least(void **state)
-{
-	struct joint_rig r = {0};
-
-	(void)state;
-	joint_add(&r, patient());
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	assert_int_equal(r.peaks[0], 2 * MIB);
-	joint_plan(&r, r.sum_peaks * 9 / 10);
-	assert_int_equal(r.jobs[0].least_bytes, MIB);
-	assert_int_equal(r.jobs[0].budget, MIB);
-	assert_int_equal(r.jobs[0].iter_ns, r.jobs[0].base_ns);
-	assert_int_equal(r.jobs[1].iter_ns, r.jobs[1].base_ns);
-	joint_check(&r);
-	joint_finish(&r);
-}
-
-static void weight_buys_time(void **state)
-{
-	struct joint_rig r = {0};
-	uint64_t before;
-
-	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_plan(&r, r.sum_peaks / 2);
-	before = r.jobs[1].iter_ns;
-	joint_forget(&r);
-	r.jobs[1].weight = 20;
-	joint_plan(&r, r.sum_peaks / 2);
-	assert_true(r.jobs[1].iter_ns < before);
-	assert_true(r.jobs[1].iter_ns < r.jobs[0].iter_ns);
-	joint_check(&r);
-	joint_finish(&r);
-}
-
-static void one_that_moves_nothing_leaves_its_share_of_the_link(void **state)
-{
-	struct joint_rig r = {0};
+	struct sl_tensile_how how = {.effort = 2, .cross = true};
+	struct sl_trace t = SL_TRACE_INIT;
+	struct sl_plan p = SL_PLAN_INIT;
 	struct sl_plan_price price;
 
 	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(1, 32, 16, 0));
-	joint_plan(&r, r.sum_peaks / 2);
-	/* The whole link is job 0's, so the prediction is the price of its own trace. */
-	sl_assert_ok(sl_plan_price(&r.gens[0].t, &r.jobs[0].plan, &price));
-	assert_true(price.swap_in_bytes > 0);
-	assert_int_equal(r.jobs[0].iter_ns, price.iter_ns);
-	joint_forget(&r);
-	joint_finish(&r);
+	sl_assert_ok(sl_trace_parse("hand.trace", CLEAN_TRACE, strlen(CLEAN_TRACE), &t));
+	sl_assert_ok(sl_tensile_find(&t, 40960, &how, &p));
+	sl_assert_ok(sl_plan_price(&t, &p, &price));
+	assert_true(price.iter_ns > 64000);
+	sl_plan_finish(&p);
+	how.clean = true;
+	sl_assert_ok(sl_tensile_find(&t, 40960, &how, &p));
+	sl_assert_ok(sl_plan_price(&t, &p, &price));
+	assert_int_equal(price.iter_ns, 64000);
+	assert_int_equal(count_actions(&p, SL_ACTION_OUT), 0);
+	assert_int_equal(count_actions(&p, SL_ACTION_SAVE), 1);
+	assert_int_equal(count_actions(&p, SL_ACTION_DROP_CLEAN), 1);
+	assert_int_equal(count_actions(&p, SL_ACTION_IN), 1);
+	sl_plan_finish(&p);
+	sl_trace_finish(&t);
 }
 
-static void too_little_for_all_says_what_each_one_needs(void **state)
+static void options_forbid_what_they_name(void **state)
 {
-	struct joint_rig r = {0};
-	char want[160];
-	uint64_t least[2];
+	struct gen g = gen_training(4, 64, 64, 1 << 28);
+	struct sl_plan p = SL_PLAN_INIT;
+	uint64_t peak = 0;
 
 	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(2, 32, 64, DISK));
-	r.jobs[0].name = "big";
-	r.jobs[1].name = "small";
-	for (size_t i = 0; i < 2; i++)
-		sl_assert_ok(
-			sl_policy_least(&sl_mem_policy_tensile, &r.gens[i].t, &least[i]));
-	(void)snprintf(want, sizeof(want),
-		"2 jobs together need %llu bytes at least, the budget is 8192; each "
-		"one's "
-		"part: big %llu, small %llu",
-		(unsigned long long)(least[0] + least[1]), (unsigned long long)least[0],
-		(unsigned long long)least[1]);
-	sl_assert_fails(joint_try(&r, 8192 + 5), SL_E_INFEASIBLE, want);
-	sl_assert_fails(joint_try(&r, least[0] + least[1] - 1), SL_E_INFEASIBLE, "small");
-	assert_int_equal(r.jobs[0].plan.n_ops, 0);
-	joint_plan(&r, least[0] + least[1]);
-	assert_int_equal(r.jobs[0].budget, least[0]);
-	assert_int_equal(r.jobs[1].budget, least[1]);
-	joint_check(&r);
-	joint_finish(&r);
+	sl_assert_ok(gen_end(&g));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &peak));
+	(void)plan_by(&g.t, "joint:redo=0", peak / 2, &p);
+	assert_int_equal(count_actions(&p, SL_ACTION_RECOMPUTE), 0);
+	assert_true(count_actions(&p, SL_ACTION_IN) > 0);
+	sl_plan_finish(&p);
+	(void)plan_by(&g.t, "joint:swap=0", peak / 10 * 9, &p);
+	assert_int_equal(count_actions(&p, SL_ACTION_IN), 0);
+	assert_int_equal(count_actions(&p, SL_ACTION_OUT), 0);
+	assert_true(count_actions(&p, SL_ACTION_RECOMPUTE) > 0);
+	assert_string_equal(p.policy, "joint");
+	sl_plan_finish(&p);
+	sl_trace_finish(&g.t);
 }
 
-static void the_same_jobs_get_the_same_plans(void **state)
+static void a_plan_for_less_serves_for_more(void **state)
 {
-	struct joint_rig r = {0};
-	struct sl_buf text[2] = {SL_BUF_INIT, SL_BUF_INIT};
+	struct gen g = gen_training(2, 64, 32, 1 << 28);
+	uint64_t peak = 0, before = UINT64_MAX;
 
 	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(2, 96, 64, DISK));
-	for (int k = 0; k < 2; k++) {
-		joint_plan(&r, r.sum_peaks * 45 / 100);
-		for (size_t i = 0; i < r.n; i++)
-			sl_assert_ok(
-				sl_plan_print(&r.jobs[i].plan, &r.gens[i].t, &text[k]));
-		joint_forget(&r);
+	sl_assert_ok(gen_end(&g));
+	sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &g.t, &peak));
+	for (uint64_t k = 10; k <= 20; k++) {
+		uint64_t ns = time_of(&g.t, "joint", peak * k / 20 / 4096 * 4096);
+
+		assert_true(ns <= before);
+		before = ns;
 	}
-	assert_true(text[0].len > 1000);
-	assert_string_equal(sl_buf_text(&text[0]), sl_buf_text(&text[1]));
-	for (int k = 0; k < 2; k++)
-		sl_buf_finish(&text[k]);
-	joint_finish(&r);
+	sl_trace_finish(&g.t);
 }
 
-static void any_policy_plans_jointly(void **state)
+static void auto_is_joint_with_a_budget_and_keep_without(void **state)
 {
-	struct joint_rig r = {0};
+	static const struct {
+		const char *text;
+		bool with_budget;
+		const char *name;
+	} rows[] = {{"auto", true, "joint"}, {NULL, true, "joint"},
+		{"auto", false, "keep"}, {NULL, false, "keep"}, {"vdnn", true, "vdnn"},
+		{"vdnn", false, "vdnn"}, {"auto:effort=0", false, "keep"}};
+	struct sl_policy_choice c;
 
 	(void)state;
-	joint_add(&r, gen_training(3, 64, 96, DISK));
-	joint_add(&r, gen_training(2, 96, 64, DISK));
-	for (size_t i = 0; sl_policy_at(i) != NULL; i++) {
-		struct sl_policy_choice usual = sl_policy_usual(sl_policy_at(i));
-
-		sl_assert_ok(sl_policy_joint(&usual, r.jobs, r.n, r.sum_peaks));
-		r.budget = r.sum_peaks;
-		joint_check(&r);
-		joint_forget(&r);
+	for (size_t i = 0; i < SL_COUNT(rows); i++) {
+		sl_assert_ok(sl_policy_parse_auto(rows[i].text, rows[i].with_budget, &c));
+		assert_string_equal(c.policy->name, rows[i].name);
 	}
-	sl_assert_ok(sl_policy_joint(&r.choice, NULL, 0, 0));
-	joint_finish(&r);
 }
 
-/* Few budgets to choose from, so few allocations: three weights, hurriedly. */
-static struct gen few_pages(void)
+static void auto_takes_the_options_of_joint(void **state)
 {
-	struct gen g = {.t = SL_TRACE_INIT, .st = SL_OK};
+	struct sl_policy_choice mine, joint;
 
-	gen_tier(&g, "disk", DISK, 2000000000);
-	for (uint32_t i = 0; i < 3; i++) {
-		uint32_t w = gen_value(&g, SL_CLASS_PARAM, 4096);
-
-		gen_op(&g, "read", 0, GEN_L(w, GEN_E), GEN_NONE, GEN_NONE);
-	}
-	return g;
+	(void)state;
+	sl_assert_ok(sl_policy_parse_auto("auto:effort=0,redo=0", true, &mine));
+	sl_assert_ok(sl_policy_parse("joint:effort=0,redo=0", &joint));
+	assert_ptr_equal(mine.policy, joint.policy);
+	assert_memory_equal(mine.options, joint.options, sizeof(mine.options));
+	sl_assert_fails(
+		sl_policy_parse_auto("auto:depth=1", true, &mine), SL_E_USAGE, "depth=1");
+	sl_assert_fails(sl_policy_parse_auto("auto:depth=1", false, &mine), SL_E_USAGE,
+		"depth=1");
+	sl_assert_fails(
+		sl_policy_parse_auto("automatic", true, &mine), SL_E_USAGE, "unknown");
 }
 
-static sl_status plan_tightly(void *ctx)
+static void too_little_is_refused_with_what_works(void **state)
 {
-	struct joint_rig *r = ctx;
-	sl_status st = joint_try(r, r->sum_peaks * 3 / 5);
+	struct gen g = gen_training(3, 64, 32, 1 << 28);
+	struct sl_plan p = SL_PLAN_INIT;
 
-	joint_forget(r);
+	(void)state;
+	sl_assert_ok(gen_end(&g));
+	sl_assert_fails(sl_policy_plan(&sl_mem_policy_joint, &g.t, 4097, &p),
+		SL_E_INFEASIBLE, "budget 4097 is below");
+	assert_null(p.value_offset);
+	sl_trace_finish(&g.t);
+}
+
+/* Whatever allocation fails, there is a plan or a reason. */
+static sl_status run_once(void *ctx)
+{
+	struct sl_plan p = SL_PLAN_INIT;
+	struct sl_policy_choice choice;
+	sl_status st = sl_policy_parse("joint:effort=1", &choice);
+
+	if (st == SL_OK)
+		st = sl_policy_apply(&choice, ctx, 40960, &p);
+	sl_plan_finish(&p);
 	return st;
 }
 
-static void no_memory_is_an_error_and_leaks_nothing(void **state)
+static void every_allocation_may_fail(void **state)
 {
-	struct joint_rig r = {0};
+	struct sl_trace t = SL_TRACE_INIT;
 
 	(void)state;
-	joint_add(&r, few_pages());
-	joint_add(&r, few_pages());
-	r.choice.options[1] = 0; /* effort: its search is tortured elsewhere */
-	assert_true(sl_torture(plan_tightly, &r) > 100);
-	joint_finish(&r);
+	sl_assert_ok(sl_trace_parse("hand.trace", CLEAN_TRACE, strlen(CLEAN_TRACE), &t));
+	assert_true(sl_torture(run_once, &t) > 100);
+	sl_trace_finish(&t);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		SL_TEST(equal_jobs_get_equal_budgets),
-		SL_TEST(with_enough_for_all_nothing_moves),
-		SL_TEST(a_job_that_gains_nothing_gets_its_least),
-		SL_TEST(weight_buys_time),
-		SL_TEST(one_that_moves_nothing_leaves_its_share_of_the_link),
-		SL_TEST(too_little_for_all_says_what_each_one_needs),
-		SL_TEST(the_same_jobs_get_the_same_plans),
-		SL_TEST(any_policy_plans_jointly),
-		SL_TEST(no_memory_is_an_error_and_leaks_nothing),
+		SL_TEST(it_is_never_slower_than_any_other_policy),
+		SL_TEST(what_was_saved_over_the_boundary_leaves_at_once),
+		SL_TEST(options_forbid_what_they_name),
+		SL_TEST(a_plan_for_less_serves_for_more),
+		SL_TEST(auto_is_joint_with_a_budget_and_keep_without),
+		SL_TEST(auto_takes_the_options_of_joint),
+		SL_TEST(too_little_is_refused_with_what_works),
+		SL_TEST(every_allocation_may_fail),
 	};
 
 	return sl_test_run(tests, SL_COUNT(tests));

@@ -3,7 +3,7 @@
 #include "harness/harness.h"
 
 #include "base/alloc.h"
-#include "memory/policy/joint.h"
+#include "memory/policy/jobs.h"
 #include "unit/memory/gen.h"
 
 #define DISK ((uint64_t)1 << 30)
@@ -11,7 +11,7 @@
 
 struct rig {
 	struct gen gens[MOST];
-	struct sl_joint_lease jobs[MOST];
+	struct sl_jobs_lease jobs[MOST];
 	struct sl_policy_choice choice;
 	uint64_t alone_ns; /* of a job that has the links to itself */
 	uint64_t alone_p;
@@ -29,7 +29,7 @@ static void open_rig(struct rig *r, const uint32_t lanes[MOST])
 		r->gens[i] = gen_training(3, 64, 96, DISK);
 		sl_assert_ok(gen_end(&r->gens[i]));
 		sl_assert_ok(sl_policy_least(&sl_mem_policy_keep, &r->gens[i].t, &peak));
-		r->jobs[i] = (struct sl_joint_lease){.trace = &r->gens[i].t,
+		r->jobs[i] = (struct sl_jobs_lease){.trace = &r->gens[i].t,
 			.choice = &r->choice,
 			.budget = peak * 6 / 10 & ~(SL_PAGE_BYTES - 1),
 			.most_p_bytes = peak,
@@ -59,7 +59,7 @@ static void close_rig(struct rig *r)
 static void check(const struct rig *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct sl_joint_lease *j = &r->jobs[i];
+		const struct sl_jobs_lease *j = &r->jobs[i];
 
 		sl_assert_ok(sl_plan_check(j->trace, &j->plan, j->budget, NULL));
 		assert_true(j->plan.p_bytes <= j->most_p_bytes);
@@ -72,7 +72,7 @@ static void jobs_of_one_lane_share_nothing(void **state)
 
 	(void)state;
 	open_rig(&r, (const uint32_t[MOST]){4, 4, 4});
-	sl_assert_ok(sl_policy_joint_leases(r.jobs, MOST, 0));
+	sl_assert_ok(sl_policy_jobs_leases(r.jobs, MOST, 0));
 	check(&r, MOST);
 	for (size_t i = 0; i < MOST; i++)
 		assert_int_equal(r.jobs[i].plan.price_ns, r.alone_ns);
@@ -86,7 +86,7 @@ static void jobs_of_several_lanes_share_the_links(void **state)
 
 	(void)state;
 	open_rig(&r, (const uint32_t[MOST]){0, 7, 0});
-	sl_assert_ok(sl_policy_joint_leases(r.jobs, MOST, 0));
+	sl_assert_ok(sl_policy_jobs_leases(r.jobs, MOST, 0));
 	check(&r, MOST);
 	two = r.jobs[0].plan.price_ns;
 	assert_true(two > r.alone_ns);
@@ -94,7 +94,7 @@ static void jobs_of_several_lanes_share_the_links(void **state)
 	assert_int_equal(r.jobs[2].plan.price_ns, two);
 	forget(&r);
 	/* One lane more, of jobs that are not planned here. */
-	sl_assert_ok(sl_policy_joint_leases(r.jobs, 2, 1));
+	sl_assert_ok(sl_policy_jobs_leases(r.jobs, 2, 1));
 	check(&r, 2);
 	three = r.jobs[0].plan.price_ns;
 	assert_true(three > two);
@@ -108,7 +108,7 @@ static void who_moves_nothing_leaves_the_links_to_the_others(void **state)
 	(void)state;
 	open_rig(&r, (const uint32_t[MOST]){0, 1, 2});
 	r.jobs[1].budget = r.jobs[2].budget = DISK;
-	sl_assert_ok(sl_policy_joint_leases(r.jobs, MOST, 0));
+	sl_assert_ok(sl_policy_jobs_leases(r.jobs, MOST, 0));
 	check(&r, MOST);
 	assert_true(r.jobs[0].plan.price_ns <= r.alone_ns);
 	for (uint32_t i = 0; i < r.jobs[1].plan.n_actions; i++)
@@ -125,7 +125,7 @@ static void what_does_not_fit_the_lease_is_no_plan(void **state)
 	assert_true(r.alone_p > 0);
 	r.jobs[0].most_p_bytes = 0;
 	r.jobs[1].budget = SL_PAGE_BYTES;
-	sl_assert_ok(sl_policy_joint_leases(r.jobs, MOST, 0));
+	sl_assert_ok(sl_policy_jobs_leases(r.jobs, MOST, 0));
 	assert_int_equal(r.jobs[0].plan.n_values, 0);
 	assert_int_equal(r.jobs[1].plan.n_values, 0);
 	check(&(struct rig){.jobs = {r.jobs[2]}}, 1);
@@ -144,7 +144,7 @@ static void without_memory_nothing_is_left(void **state)
 		sl_status st;
 
 		sl_alloc_fail_at(k);
-		st = sl_policy_joint_leases(r.jobs, 2, 0);
+		st = sl_policy_jobs_leases(r.jobs, 2, 0);
 		if (!sl_alloc_failed())
 			break;
 		sl_assert_fails(st, SL_E_NOMEM, "memory");

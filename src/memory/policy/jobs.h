@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SL_MEMORY_POLICY_JOINT_H
-#define SL_MEMORY_POLICY_JOINT_H
+#ifndef SL_MEMORY_POLICY_JOBS_H
+#define SL_MEMORY_POLICY_JOBS_H
 
 #include "memory/policy/policy.h"
 
@@ -18,7 +18,7 @@
  * compute is taken as its own, too: jobs in turn on one device hide copies behind each
  * other's ops, so the prediction is on the safe side.
  */
-struct sl_joint_job {
+struct sl_jobs_member {
 	const struct sl_trace *trace;
 	const char *name; /* in messages; NULL: the trace's */
 	uint32_t weight; /* 0 means 1 */
@@ -36,8 +36,8 @@ struct sl_joint_job {
  * state; any thread. SL_E_INFEASIBLE names the sum of the least budgets and each job's
  * part; SL_E_NOMEM; after a failure all plans are empty.
  */
-SL_NODISCARD sl_status sl_policy_joint(const struct sl_policy_choice *choice,
-	struct sl_joint_job *jobs, size_t n, uint64_t budget);
+SL_NODISCARD sl_status sl_policy_jobs(const struct sl_policy_choice *choice,
+	struct sl_jobs_member *jobs, size_t n, uint64_t budget);
 
 /*
  * The same for jobs whose memory is settled: each stays within its own, and only the
@@ -45,7 +45,7 @@ SL_NODISCARD sl_status sl_policy_joint(const struct sl_policy_choice *choice,
  * (but for the last copies of a turn), those of different lanes do: every lane with a job
  * that moves bytes has an equal part of each link's rate.
  */
-struct sl_joint_lease {
+struct sl_jobs_lease {
 	const struct sl_trace *trace;
 	const struct sl_policy_choice *choice;
 	uint64_t budget; /* bytes of its arena */
@@ -58,7 +58,7 @@ struct sl_joint_lease {
 
 /* others: lanes besides these whose jobs move bytes. Deterministic, no state; any thread.
  * SL_E_NOMEM and the codes of sl_policy_apply(): all plans are empty then. */
-SL_NODISCARD sl_status sl_policy_joint_leases(
-	struct sl_joint_lease *jobs, size_t n, uint32_t others);
+SL_NODISCARD sl_status sl_policy_jobs_leases(
+	struct sl_jobs_lease *jobs, size_t n, uint32_t others);
 
 #endif

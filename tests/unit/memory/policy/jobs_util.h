@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SL_TESTS_MEMORY_POLICY_JOINT_UTIL_H
-#define SL_TESTS_MEMORY_POLICY_JOINT_UTIL_H
+#ifndef SL_TESTS_MEMORY_POLICY_JOBS_UTIL_H
+#define SL_TESTS_MEMORY_POLICY_JOBS_UTIL_H
 
 /* Jobs to plan together. Include harness.h first. */
 #include <stdio.h>
 
-#include "memory/policy/joint.h"
+#include "memory/policy/jobs.h"
 #include "unit/memory/gen.h"
 
 #define JOINT_JOBS 3u
 
-struct joint_rig {
+struct jobs_rig {
 	struct gen gens[JOINT_JOBS];
-	struct sl_joint_job jobs[JOINT_JOBS];
+	struct sl_jobs_member jobs[JOINT_JOBS];
 	uint64_t peaks[JOINT_JOBS], sum_peaks; /* unbudgeted */
 	size_t n;
 	struct sl_policy_choice choice; /* tensile, as usual */
 	uint64_t budget;
 };
 
-static inline void joint_add(struct joint_rig *r, struct gen g)
+static inline void jobs_add(struct jobs_rig *r, struct gen g)
 {
 	size_t i = r->n++;
 
@@ -31,24 +31,24 @@ static inline void joint_add(struct joint_rig *r, struct gen g)
 	r->choice = sl_policy_usual(&sl_mem_policy_tensile);
 }
 
-static inline sl_status joint_try(struct joint_rig *r, uint64_t budget)
+static inline sl_status jobs_try(struct jobs_rig *r, uint64_t budget)
 {
 	r->budget = budget;
-	return sl_policy_joint(&r->choice, r->jobs, r->n, budget);
+	return sl_policy_jobs(&r->choice, r->jobs, r->n, budget);
 }
 
-static inline void joint_plan(struct joint_rig *r, uint64_t budget)
+static inline void jobs_plan(struct jobs_rig *r, uint64_t budget)
 {
-	sl_assert_ok(joint_try(r, budget));
+	sl_assert_ok(jobs_try(r, budget));
 }
 
 /* Budgets are whole pages, together within the whole, and each plan keeps its own. */
-static inline void joint_check(const struct joint_rig *r)
+static inline void jobs_check(const struct jobs_rig *r)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
-		const struct sl_joint_job *j = &r->jobs[i];
+		const struct sl_jobs_member *j = &r->jobs[i];
 
 		sl_assert_ok(sl_plan_check(j->trace, &j->plan, j->budget, NULL));
 		assert_int_equal(j->budget % SL_PAGE_BYTES, 0);
@@ -60,15 +60,15 @@ static inline void joint_check(const struct joint_rig *r)
 	assert_true(sum <= r->budget);
 }
 
-static inline void joint_forget(struct joint_rig *r)
+static inline void jobs_forget(struct jobs_rig *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		sl_plan_finish(&r->jobs[i].plan);
 }
 
-static inline void joint_finish(struct joint_rig *r)
+static inline void jobs_finish(struct jobs_rig *r)
 {
-	joint_forget(r);
+	jobs_forget(r);
 	for (size_t i = 0; i < r->n; i++)
 		sl_trace_finish(&r->gens[i].t);
 }

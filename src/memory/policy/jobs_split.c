@@ -5,11 +5,11 @@
  * along its convex hull; a step that no longer fits is left out, and shorter ones get a
  * chance.
  */
-#include "memory/policy/joint_int.h"
+#include "memory/policy/jobs_int.h"
 
-static bool same(const struct sl_joint_part *p, const struct sl_joint_part *q)
+static bool same(const struct sl_jobs_part *p, const struct sl_jobs_part *q)
 {
-	const struct sl_joint_curve *a = &p->curve, *b = &q->curve;
+	const struct sl_jobs_curve *a = &p->curve, *b = &q->curve;
 
 	if (a->n != b->n || p->weight < q->weight || p->weight > q->weight ||
 		p->job->base_ns != q->job->base_ns)
@@ -22,10 +22,10 @@ static bool same(const struct sl_joint_part *p, const struct sl_joint_part *q)
 	return true;
 }
 
-void sl_joint_group(struct sl_joint_part *parts, size_t n)
+void sl_jobs_group(struct sl_jobs_part *parts, size_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct sl_joint_curve *c = &parts[i].curve;
+		struct sl_jobs_curve *c = &parts[i].curve;
 
 		c->count = 0;
 		for (c->like = 0; c->like < i; c->like++) {
@@ -36,32 +36,32 @@ void sl_joint_group(struct sl_joint_part *parts, size_t n)
 	}
 }
 
-double sl_joint_gain(const struct sl_joint_curve *c, uint32_t from, uint32_t to)
+double sl_jobs_gain(const struct sl_jobs_curve *c, uint32_t from, uint32_t to)
 {
 	return (c->points[from].slow - c->points[to].slow) /
 	       (double)(c->points[to].bytes - c->points[from].bytes);
 }
 
 /* Bytes for one job with this curve to step up, times all that go with it. */
-static uint64_t cost(const struct sl_joint_curve *c, uint32_t to)
+static uint64_t cost(const struct sl_jobs_curve *c, uint32_t to)
 {
 	return (c->points[to].bytes - c->points[c->at].bytes) * c->count;
 }
 
 /* The best step that fits; NULL: none gains. */
-static struct sl_joint_curve *best_step(
-	struct sl_joint_part *parts, size_t n, uint64_t left, uint32_t *to)
+static struct sl_jobs_curve *best_step(
+	struct sl_jobs_part *parts, size_t n, uint64_t left, uint32_t *to)
 {
-	struct sl_joint_curve *best = NULL;
+	struct sl_jobs_curve *best = NULL;
 	double most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct sl_joint_curve *c = &parts[i].curve;
+		struct sl_jobs_curve *c = &parts[i].curve;
 
 		for (uint32_t k = c->at + 1; c->count > 0 && k < c->n; k++) {
-			if (cost(c, k) > left || !(sl_joint_gain(c, c->at, k) > most))
+			if (cost(c, k) > left || !(sl_jobs_gain(c, c->at, k) > most))
 				continue;
-			most = sl_joint_gain(c, c->at, k);
+			most = sl_jobs_gain(c, c->at, k);
 			best = c;
 			*to = k;
 		}
@@ -69,9 +69,9 @@ static struct sl_joint_curve *best_step(
 	return best;
 }
 
-void sl_joint_split(struct sl_joint_part *parts, size_t n, uint64_t budget)
+void sl_jobs_split(struct sl_jobs_part *parts, size_t n, uint64_t budget)
 {
-	struct sl_joint_curve *c;
+	struct sl_jobs_curve *c;
 	uint64_t left = budget;
 	uint32_t to = 0;
 
@@ -87,11 +87,10 @@ void sl_joint_split(struct sl_joint_part *parts, size_t n, uint64_t budget)
 		parts[i].curve.at = parts[parts[i].curve.like].curve.at;
 }
 
-bool sl_joint_split_plainly(
-	struct sl_joint_part *parts, size_t n, enum sl_joint_seed seed)
+bool sl_jobs_split_plainly(struct sl_jobs_part *parts, size_t n, enum sl_jobs_seed seed)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct sl_joint_curve *c = &parts[i].curve;
+		struct sl_jobs_curve *c = &parts[i].curve;
 
 		if (c->points[0].bytes > parts[i].seeds[seed])
 			return false;

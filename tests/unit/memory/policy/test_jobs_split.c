@@ -2,35 +2,35 @@
 /* Splits of a budget by hand-made curves. */
 #include "harness/harness.h"
 
-#include "memory/policy/joint_int.h"
+#include "memory/policy/jobs_int.h"
 
 #define MAX_JOBS 4u
 
 struct rig {
-	struct sl_joint_job jobs[MAX_JOBS];
-	struct sl_joint_part parts[MAX_JOBS];
+	struct sl_jobs_member jobs[MAX_JOBS];
+	struct sl_jobs_part parts[MAX_JOBS];
 	size_t n;
 };
 
 /* Slowdowns in percent at 10, 20, ... bytes; 0 ends them. The base is 100 ns. */
 static void add(struct rig *r, const uint64_t slow[6])
 {
-	struct sl_joint_part *p = &r->parts[r->n];
+	struct sl_jobs_part *p = &r->parts[r->n];
 
-	r->jobs[r->n] = (struct sl_joint_job){.base_ns = 100};
-	*p = (struct sl_joint_part){.job = &r->jobs[r->n++], .weight = 1};
+	r->jobs[r->n] = (struct sl_jobs_member){.base_ns = 100};
+	*p = (struct sl_jobs_part){.job = &r->jobs[r->n++], .weight = 1};
 	for (uint32_t i = 0; i < 6 && slow[i] > 0; i++, p->curve.n++)
-		p->curve.points[i] = (struct sl_joint_point){.bytes = 10 * (i + 1),
+		p->curve.points[i] = (struct sl_jobs_point){.bytes = 10 * (i + 1),
 			.quick_ns = slow[i],
-			.slow = sl_joint_slow(p, slow[i])};
+			.slow = sl_jobs_slow(p, slow[i])};
 }
 
 #define CURVE(...) ((const uint64_t[6]){__VA_ARGS__})
 
 static void split(struct rig *r, uint64_t budget)
 {
-	sl_joint_group(r->parts, r->n);
-	sl_joint_split(r->parts, r->n, budget);
+	sl_jobs_group(r->parts, r->n);
+	sl_jobs_split(r->parts, r->n, budget);
 }
 
 static void bytes_go_where_they_are_worth_most(void **state)
@@ -107,13 +107,13 @@ static void equal_curves_step_together_or_not_at_all(void **state)
 static void full_plans_correct_the_guesses_beside_them(void **state)
 {
 	struct rig r = {0};
-	struct sl_joint_point *x = r.parts[0].curve.points;
+	struct sl_jobs_point *x = r.parts[0].curve.points;
 
 	(void)state;
 	add(&r, CURVE(500, 300, 200, 120));
 	x[1].full_ns = 150; /* a quarter of the loss of 200 is left */
 	x[1].slow = 1.5;
-	sl_joint_guess(&r.parts[0]);
+	sl_jobs_guess(&r.parts[0]);
 	assert_true(x[0].slow > 1.999 && x[0].slow < 2.001);
 	assert_true(x[1].slow > 1.499 && x[1].slow < 1.501);
 	assert_true(x[3].slow > 1.049 && x[3].slow < 1.051);
@@ -126,13 +126,13 @@ static void plain_splits_take_the_point_below_their_part(void **state)
 	(void)state;
 	add(&r, CURVE(300, 200, 150));
 	add(&r, CURVE(300, 200));
-	r.parts[0].seeds[SL_JOINT_EQUAL] = 29;
-	r.parts[1].seeds[SL_JOINT_EQUAL] = 500;
-	r.parts[1].seeds[SL_JOINT_BY_PEAK] = 9;
-	assert_true(sl_joint_split_plainly(r.parts, 2, SL_JOINT_EQUAL));
+	r.parts[0].seeds[SL_JOBS_EQUAL] = 29;
+	r.parts[1].seeds[SL_JOBS_EQUAL] = 500;
+	r.parts[1].seeds[SL_JOBS_BY_PEAK] = 9;
+	assert_true(sl_jobs_split_plainly(r.parts, 2, SL_JOBS_EQUAL));
 	assert_int_equal(r.parts[0].curve.at, 1);
 	assert_int_equal(r.parts[1].curve.at, 1);
-	assert_false(sl_joint_split_plainly(r.parts, 2, SL_JOINT_BY_PEAK));
+	assert_false(sl_jobs_split_plainly(r.parts, 2, SL_JOBS_BY_PEAK));
 }
 
 int main(void)

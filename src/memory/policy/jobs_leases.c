@@ -5,7 +5,7 @@
  * Departure from TENSILE, whose jobs all run at once: here only one job of a lane does
  * (Salus), so links are shared among lanes, not among jobs.
  */
-#include "memory/policy/joint_int.h"
+#include "memory/policy/jobs_int.h"
 
 #include "base/alloc.h"
 
@@ -13,7 +13,7 @@
 #define TRIES 3 /* of budgets less by one part each */
 
 struct lease {
-	struct sl_joint_lease *job;
+	struct sl_jobs_lease *job;
 	struct sl_trace view; /* with its share of the links */
 	struct sl_trace_link *links; /* of view */
 	uint32_t among; /* lanes that share the links, its own included */
@@ -68,7 +68,7 @@ static void set_shares(struct leases *l)
  * it. */
 static sl_status offer(struct lease *x, uint32_t among, uint64_t budget)
 {
-	struct sl_joint_lease *j = x->job;
+	struct sl_jobs_lease *j = x->job;
 	struct sl_plan plan = SL_PLAN_INIT;
 	struct sl_plan_price price = {0};
 	sl_status st;
@@ -82,7 +82,7 @@ static sl_status offer(struct lease *x, uint32_t among, uint64_t budget)
 	SL_TRY_OUT(sl_plan_price(&x->view, &plan, &price));
 	plan.price_ns = price.iter_ns;
 	plan.stall_ns = price.stall_ns;
-	if (plan.p_bytes > j->most_p_bytes || (!x->moves && sl_joint_moves(&plan)) ||
+	if (plan.p_bytes > j->most_p_bytes || (!x->moves && sl_jobs_moves(&plan)) ||
 		(j->plan.n_values > 0 && j->plan.price_ns <= plan.price_ns))
 		goto out;
 	sl_plan_finish(&j->plan);
@@ -129,7 +129,7 @@ static sl_status use_shares(struct leases *l)
 
 		x->planned_among = x->among;
 		if (x->job->plan.n_values > 0)
-			x->moves = sl_joint_moves(&x->job->plan);
+			x->moves = sl_jobs_moves(&x->job->plan);
 	}
 	set_shares(l);
 	for (size_t i = 0; i < l->n; i++) {
@@ -142,7 +142,7 @@ static sl_status use_shares(struct leases *l)
 	return SL_OK;
 }
 
-static sl_status begin(struct leases *l, struct sl_joint_lease *jobs)
+static sl_status begin(struct leases *l, struct sl_jobs_lease *jobs)
 {
 	l->all = sl_calloc(l->n + 1, sizeof(*l->all));
 	if (l->all == NULL)
@@ -162,7 +162,7 @@ static sl_status begin(struct leases *l, struct sl_joint_lease *jobs)
 	return SL_OK;
 }
 
-sl_status sl_policy_joint_leases(struct sl_joint_lease *jobs, size_t n, uint32_t others)
+sl_status sl_policy_jobs_leases(struct sl_jobs_lease *jobs, size_t n, uint32_t others)
 {
 	struct leases l = {.n = n, .others = others};
 	sl_status st;

@@ -3,16 +3,16 @@
  * a few of them. */
 #include "base/alloc.h"
 #include "memory/place.h"
-#include "memory/policy/joint_int.h"
+#include "memory/policy/jobs_int.h"
 
-double sl_joint_slow(const struct sl_joint_part *p, uint64_t iter_ns)
+double sl_jobs_slow(const struct sl_jobs_part *p, uint64_t iter_ns)
 {
 	uint64_t base = p->job->base_ns > 0 ? p->job->base_ns : 1;
 
 	return p->weight * (double)iter_ns / (double)base;
 }
 
-bool sl_joint_moves(const struct sl_plan *p)
+bool sl_jobs_moves(const struct sl_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		if (sl_action_copies(p->actions[i].kind))
@@ -22,9 +22,9 @@ bool sl_joint_moves(const struct sl_plan *p)
 }
 
 static sl_status draw_point(
-	struct sl_joint_part *p, const struct sl_policy_choice *quick, uint64_t bytes)
+	struct sl_jobs_part *p, const struct sl_policy_choice *quick, uint64_t bytes)
 {
-	struct sl_joint_curve *c = &p->curve;
+	struct sl_jobs_curve *c = &p->curve;
 	struct sl_plan plan = SL_PLAN_INIT;
 	sl_status st = sl_policy_apply(quick, &p->view, bytes, &plan);
 
@@ -32,40 +32,40 @@ static sl_status draw_point(
 	if (st == SL_E_INFEASIBLE && c->n > 0)
 		return SL_OK;
 	SL_TRY(st);
-	c->points[c->n++] = (struct sl_joint_point){.bytes = bytes,
+	c->points[c->n++] = (struct sl_jobs_point){.bytes = bytes,
 		.quick_ns = plan.price_ns,
-		.slow = sl_joint_slow(p, plan.price_ns),
-		.moves = sl_joint_moves(&plan),
+		.slow = sl_jobs_slow(p, plan.price_ns),
+		.moves = sl_jobs_moves(&plan),
 		.plan = SL_PLAN_INIT};
 	sl_plan_finish(&plan);
 	return SL_OK;
 }
 
 /* The least budget of the grid and the seeds above `last`; UINT64_MAX: none. */
-static uint64_t next_budget(const struct sl_joint_part *p, uint64_t last)
+static uint64_t next_budget(const struct sl_jobs_part *p, uint64_t last)
 {
 	uint64_t lo = p->job->least_bytes, next = UINT64_MAX;
 	uint64_t pages = (p->most_bytes - lo) / SL_PAGE_BYTES;
 
-	for (uint64_t i = 1; i < SL_JOINT_GRID && next == UINT64_MAX; i++) {
-		uint64_t at = lo + pages * i / (SL_JOINT_GRID - 1) * SL_PAGE_BYTES;
+	for (uint64_t i = 1; i < SL_JOBS_GRID && next == UINT64_MAX; i++) {
+		uint64_t at = lo + pages * i / (SL_JOBS_GRID - 1) * SL_PAGE_BYTES;
 
 		next = at > last ? at : UINT64_MAX;
 	}
-	for (size_t i = 0; i < SL_JOINT_SEEDS; i++) {
+	for (size_t i = 0; i < SL_JOBS_SEEDS; i++) {
 		if (p->seeds[i] > last && p->seeds[i] < next)
 			next = p->seeds[i];
 	}
 	return next;
 }
 
-sl_status sl_joint_draw(
-	struct sl_joint_part *p, const struct sl_policy_choice *quick, uint64_t budget)
+sl_status sl_jobs_draw(
+	struct sl_jobs_part *p, const struct sl_policy_choice *quick, uint64_t budget)
 {
-	struct sl_joint_curve *c = &p->curve;
+	struct sl_jobs_curve *c = &p->curve;
 	uint64_t at = p->job->least_bytes;
 
-	sl_joint_curve_finish(c);
+	sl_jobs_curve_finish(c);
 	do {
 		SL_TRY(draw_point(p, quick, at));
 		at = next_budget(p, at);
@@ -73,10 +73,10 @@ sl_status sl_joint_draw(
 	return SL_OK;
 }
 
-sl_status sl_joint_fill(struct sl_joint_part *p, const struct sl_policy_choice *full,
+sl_status sl_jobs_fill(struct sl_jobs_part *p, const struct sl_policy_choice *full,
 	const struct sl_policy_choice *quick)
 {
-	struct sl_joint_point *at = &p->curve.points[p->curve.at];
+	struct sl_jobs_point *at = &p->curve.points[p->curve.at];
 
 	SL_TRY(sl_policy_apply(full, &p->view, at->bytes, &at->plan));
 	if (at->plan.price_ns > at->quick_ns) {
@@ -84,8 +84,8 @@ sl_status sl_joint_fill(struct sl_joint_part *p, const struct sl_policy_choice *
 		SL_TRY(sl_policy_apply(quick, &p->view, at->bytes, &at->plan));
 	}
 	at->full_ns = at->plan.price_ns;
-	at->slow = sl_joint_slow(p, at->full_ns);
-	at->moves = sl_joint_moves(&at->plan);
+	at->slow = sl_jobs_slow(p, at->full_ns);
+	at->moves = sl_jobs_moves(&at->plan);
 	return SL_OK;
 }
 
@@ -95,13 +95,13 @@ static uint64_t distance(uint64_t a, uint64_t b)
 }
 
 /* What the nearest full plan leaves of the quick one's loss. */
-static double ratio_at(const struct sl_joint_part *p, uint64_t bytes)
+static double ratio_at(const struct sl_jobs_part *p, uint64_t bytes)
 {
-	const struct sl_joint_point *best = NULL;
-	double base = sl_joint_slow(p, p->job->base_ns);
+	const struct sl_jobs_point *best = NULL;
+	double base = sl_jobs_slow(p, p->job->base_ns);
 
 	for (uint32_t i = 0; i < p->curve.n; i++) {
-		const struct sl_joint_point *x = &p->curve.points[i];
+		const struct sl_jobs_point *x = &p->curve.points[i];
 
 		if (x->full_ns == 0 || x->quick_ns <= p->job->base_ns)
 			continue;
@@ -111,23 +111,23 @@ static double ratio_at(const struct sl_joint_part *p, uint64_t bytes)
 	}
 	if (best == NULL)
 		return 1;
-	return (best->slow - base) / (sl_joint_slow(p, best->quick_ns) - base);
+	return (best->slow - base) / (sl_jobs_slow(p, best->quick_ns) - base);
 }
 
-void sl_joint_guess(struct sl_joint_part *p)
+void sl_jobs_guess(struct sl_jobs_part *p)
 {
-	double base = sl_joint_slow(p, p->job->base_ns);
+	double base = sl_jobs_slow(p, p->job->base_ns);
 
 	for (uint32_t i = 0; i < p->curve.n; i++) {
-		struct sl_joint_point *x = &p->curve.points[i];
+		struct sl_jobs_point *x = &p->curve.points[i];
 
 		if (x->full_ns == 0)
-			x->slow = base + (sl_joint_slow(p, x->quick_ns) - base) *
+			x->slow = base + (sl_jobs_slow(p, x->quick_ns) - base) *
 						 ratio_at(p, x->bytes);
 	}
 }
 
-void sl_joint_curve_finish(struct sl_joint_curve *c)
+void sl_jobs_curve_finish(struct sl_jobs_curve *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		sl_plan_finish(&c->points[i].plan);
