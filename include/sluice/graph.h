@@ -75,7 +75,7 @@ sl_val sl_state(struct sl_graph *g, const char *name, const struct sl_type *type
 	struct sl_init init);
 /* Hands v to the outside under a name each step. */
 void sl_output(struct sl_graph *g, const char *name, sl_val v);
-/* The value given to sl_output under that name (the latest); NONE if there is none. */
+/* The value given to sl_output under that name; NONE if there is none. */
 sl_val sl_graph_output(const struct sl_graph *g, const char *name);
 
 /* Of a good value of this graph. */

@@ -132,6 +132,9 @@ void sl_output(struct sl_graph *g, const char *name, sl_val v)
 	struct sl_io_attr attr;
 	sl_status st = make_attr("output", name, &attr);
 
+	if (st == SL_OK && !sl_val_is_none(sl_graph_output(g, name)))
+		st = SL_FAIL(SL_E_INVALID,
+			"there is one of that name already; give them two names");
 	if (st != SL_OK)
 		sl_graph_poison(g, sl_fail_prefix(st, "output '%.64s'", name));
 	else
@@ -140,7 +143,7 @@ void sl_output(struct sl_graph *g, const char *name, sl_val v)
 
 sl_val sl_graph_output(const struct sl_graph *g, const char *name)
 {
-	/* From the end: the latest one counts. */
+	/* A split batch hands out its parts under one name: the latest counts. */
 	for (uint32_t i = g->n_nodes; i-- > 0;) {
 		const struct sl_ir_node *n = &g->nodes[i];
 		const struct sl_io_attr *a = n->attr;

@@ -173,12 +173,26 @@ static void inputs_and_outputs_are_found_by_name(void **state)
 	assert_int_equal(g->values[x.index].symbol[0], 1 + SL_DIM_BATCH);
 	sl_output(g, "out", y);
 	assert_int_equal(sl_graph_output(g, "out").index, y.index);
-	sl_output(g, "out", z);
-	assert_int_equal(sl_graph_output(g, "out").index, z.index);
+	sl_output(g, "last", z);
+	assert_int_equal(sl_graph_output(g, "last").index, z.index);
 	assert_true(sl_val_is_none(sl_graph_output(g, "other")));
 	sl_input(g, "a_name_that_is_longer_than_the_47_bytes_that_there_are", &f32_2x3,
 		NULL);
 	sl_assert_fails(sl_graph_status(g), SL_E_INVALID, "1 to 47");
+	sl_graph_destroy(g);
+}
+
+static void two_outputs_of_one_name_are_refused(void **state)
+{
+	struct sl_graph *g = new_graph();
+	sl_val x = sl_input(g, "x", &f32_2x3, NULL);
+
+	(void)state;
+	sl_output(g, "out", x);
+	sl_assert_ok(sl_graph_status(g));
+	sl_output(g, "out", sl_relu(g, x));
+	sl_assert_fails(sl_graph_status(g), SL_E_INVALID, "output 'out': there is one");
+	assert_int_equal(sl_graph_output(g, "out").index, x.index);
 	sl_graph_destroy(g);
 }
 
@@ -222,6 +236,7 @@ int main(void)
 		SL_TEST(an_input_that_is_none_or_poisoned_or_foreign_is_refused),
 		SL_TEST(a_shape_that_overflows_is_refused),
 		SL_TEST(inputs_and_outputs_are_found_by_name),
+		SL_TEST(two_outputs_of_one_name_are_refused),
 		SL_TEST(running_out_of_memory_poisons_the_graph),
 	};
 
