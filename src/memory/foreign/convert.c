@@ -3,6 +3,7 @@
 #include "sluice/memory.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
@@ -40,6 +41,39 @@ static sl_status write_files(const char *path, const struct sl_buf *text,
 out:
 	sl_fs_new_cancel(&a);
 	sl_fs_new_cancel(&b);
+	return st;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* No input is written over. */
+static sl_status check_apart(const struct sl_convert_config *config,
+	enum sl_foreign_kind from, enum sl_foreign_kind to)
+{
+	char *names[2] = {NULL, NULL};
+	sl_status st;
+
+	SL_TRY_OUT(sl_foreign_second(from, config->in, &names[0]));
+	SL_TRY_OUT(sl_foreign_second(to, config->out, &names[1]));
+	for (int i = 0; i < 4 && st == SL_OK; i++) {
+		const char *in = i & 1 ? names[0] : config->in;
+		const char *out = i & 2 ? names[1] : config->out;
+
+		if (in != NULL && out != NULL && is_same_file(in, out))
+			st = SL_FAIL(SL_E_USAGE,
+				"%s would be written over while it is read; give -o "
+				"another name",
+				in);
+	}
+out:
+	sl_free(names[0]);
+	sl_free(names[1]);
 	return st;
 }
 
@@ -84,6 +118,8 @@ sl_status sl_convert_file(const struct sl_convert_config *config, struct sl_buf 
 		to = sl_foreign_named(config->out);
 	SL_TRY_OUT(config->from != NULL ? sl_foreign_read_as(from, config->in, &t)
 					: sl_foreign_read(config->in, &from, &t));
+	if (text == NULL)
+		SL_TRY_OUT(check_apart(config, from, to));
 	SL_TRY_OUT(sl_trace_least_budget(&t, &least));
 	*out = (struct sl_convert_report){.from = sl_foreign_name(from),
 		.to = sl_foreign_name(to),

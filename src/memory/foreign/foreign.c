@@ -125,9 +125,14 @@ sl_status sl_foreign_second(enum sl_foreign_kind kind, const char *path, char **
 	return SL_OK;
 }
 
+/* Without the byte-order mark that some programs begin a text with. */
 static struct sl_foreign_text text_of(const char *path, const struct sl_buf *b)
 {
-	return (struct sl_foreign_text){path, sl_buf_text(b), b->len};
+	static const char mark[] = "\xef\xbb\xbf";
+	const char *data = sl_buf_text(b);
+	size_t skip = b->len >= 3 && memcmp(data, mark, 3) == 0 ? 3 : 0;
+
+	return (struct sl_foreign_text){path, data + skip, b->len - skip};
 }
 
 static sl_status parse_pair(const struct sl_foreign_text *kernels, struct sl_trace *out)

@@ -93,6 +93,60 @@ static void options_name_kinds_and_a_pair_needs_a_file(void **state)
 	sl_buf_finish(&text);
 }
 
+static void an_input_is_never_written_over(void **state)
+{
+	char in[512], link_to[512], kernels[512], tensors[512];
+	struct sl_buf text = SL_BUF_INIT;
+	struct sl_convert_report r;
+
+	(void)state;
+	sl_assert_ok(sl_fs_write(path_of("own.trace", in), trace, strlen(trace)));
+	assert_int_equal(link(in, path_of("link.trace", link_to)), 0);
+	sl_assert_fails(sl_convert_file(&(struct sl_convert_config){.in = in, .out = in},
+				NULL, &r),
+		SL_E_USAGE, "own.trace would be written over");
+	sl_assert_fails(
+		sl_convert_file(
+			&(struct sl_convert_config){.in = in, .out = link_to}, NULL, &r),
+		SL_E_USAGE, "own.trace would be written over");
+	sl_assert_ok(sl_convert_file(&(struct sl_convert_config){.in = in,
+					     .out = path_of("o.kernels.csv", kernels)},
+		NULL, &r));
+	sl_assert_fails(sl_convert_file(&(struct sl_convert_config){.in = kernels,
+						.out = path_of("o.tensors.csv", tensors)},
+				NULL, &r),
+		SL_E_USAGE, "o.tensors.csv would be written over");
+	sl_assert_ok(sl_fs_read(in, 1 << 20, &text));
+	assert_string_equal(sl_buf_text(&text), trace);
+	sl_buf_finish(&text);
+}
+
+static void a_byte_order_mark_is_passed_over(void **state)
+{
+	static const char *const names[] = {"m.trace", "m.log", "m.csv"};
+	char in[512], plain[512], marked[512];
+	struct sl_convert_report r;
+
+	(void)state;
+	sl_assert_ok(sl_fs_write(path_of("in.trace", in), trace, strlen(trace)));
+	for (size_t i = 0; i < SL_COUNT(names); i++) {
+		struct sl_buf text = SL_BUF_INIT;
+
+		sl_assert_ok(sl_convert_file(&(struct sl_convert_config){.in = in,
+						     .out = path_of(names[i], plain)},
+			NULL, &r));
+		sl_assert_ok(sl_buf_printf(&text, "\xef\xbb\xbf"));
+		sl_assert_ok(sl_fs_read(plain, 1 << 20, &text));
+		sl_assert_ok(sl_fs_write(
+			path_of("marked", marked), sl_buf_text(&text), text.len));
+		sl_assert_ok(sl_convert_file(&(struct sl_convert_config){.in = marked,
+						     .out = path_of("back.trace", plain)},
+			NULL, &r));
+		assert_int_equal(r.live_peak_bytes, 4096 + 64 + 128);
+		sl_buf_finish(&text);
+	}
+}
+
 static void a_pair_is_written_whole_or_not_at_all(void **state)
 {
 	struct sl_convert_report r;
@@ -143,6 +197,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		SL_TEST(every_kind_is_written_by_its_name_and_told_by_its_content),
 		SL_TEST(options_name_kinds_and_a_pair_needs_a_file),
+		SL_TEST(an_input_is_never_written_over),
+		SL_TEST(a_byte_order_mark_is_passed_over),
 		SL_TEST(a_pair_is_written_whole_or_not_at_all),
 		SL_TEST(memory_and_system_calls_may_fail_anywhere),
 	};
