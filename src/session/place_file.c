@@ -139,6 +139,22 @@ static sl_status search(struct job *j, uint64_t goal)
 	return SL_OK;
 }
 
+static sl_status check_base(const struct job *j)
+{
+	const struct sl_place_table *t = &j->table;
+	char id[SL_PLACE_ID_TEXT];
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->items[i].fixed && t->items[i].offset < j->config->base_bytes)
+			return SL_FAIL(SL_E_USAGE,
+				"%s:%u: '%s' is fixed at %llu, below --base %llu; give "
+				"that or less",
+				t->source, t->rows[i].line, sl_place_table_id(t, i, id),
+				u(t->items[i].offset), u(j->config->base_bytes));
+	}
+	return SL_OK;
+}
+
 static enum sl_place_effort effort_for(const struct job *j, bool impossible)
 {
 	if (impossible)
@@ -150,14 +166,14 @@ static sl_status place(struct job *j)
 {
 	struct sl_place_report *r = j->report;
 	uint64_t capacity = j->config->capacity_bytes;
-	/* What is fixed may lie below the base. */
-	uint64_t bound = r->load_bytes + (r->fixed > 0 ? 0 : j->config->base_bytes);
+	uint64_t bound = r->load_bytes + j->config->base_bytes;
 	bool impossible = capacity > 0 && capacity < bound;
 	struct sl_place_opts opts = {.base = j->config->base_bytes,
 		.capacity = capacity,
 		.effort = effort_for(j, impossible)};
 
 	r->bound_bytes = bound;
+	SL_TRY(check_base(j));
 	SL_TRY(check_offsets(j, "fixed "));
 	SL_TRY(sl_place_with(&opts, j->table.items, j->table.n, &r->height_bytes));
 	if (!impossible)

@@ -41,6 +41,7 @@ printf 'id,lower,upper,size,offset\na,0,5,4,8\nb,4,9,4,\n' >"$t"
 works "a fixed offset" place "$t" -o "$work/fixed.csv" --base 6
 [ "$(tail -n 2 "$work/fixed.csv" | cut -d, -f5 | tr '\n' ' ')" = "8 12 " ] && ok "is kept, and gone around" ||
 	not_ok "is kept, and gone around"
+refuses 2 ":2: 'a' is fixed at 8, below --base 9" "a base above it" place "$t" --base 9
 
 printf 'id,lower,upper,size,offset\na,0,5,4,0\nb,4,9,4,3\n' >"$t"
 refuses 1 "'a' (line 2.*'b' (line 3" "a clash names both" place "$t" --validate
