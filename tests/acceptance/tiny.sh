@@ -6,7 +6,7 @@
 build=$(dirname "$sluice")
 make -s BUILD="$build" "$build/tests/model/tiny_plans" || exit 1
 name="the default policy equals the exhaustive search in 95 %, worst 1.05"
-if SL_TEST_TIMEOUT=7000 SL_TINY_POLICY=joint SL_TINY_EQUAL=95 "$build/tests/model/tiny_plans" >"$work/out" 2>&1; then
+if SL_TEST_TIMEOUT=3600 SL_TINY_POLICY=joint SL_TINY_EQUAL=95 "$build/tests/model/tiny_plans" >"$work/out" 2>&1; then
 	ok "$name"
 else
 	not_ok "$name"
