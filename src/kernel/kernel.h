@@ -76,5 +76,9 @@ extern const struct sl_kernel sl_kernel_widened;
 /* Width of running for libraries that keep threads of their own (oneDNN); called at step
  * start. */
 void sl_kernel_set_width(int threads);
+/* Steps will run nearly all in such a library: its threads then look out for work for a
+ * millisecond, not some tens of microseconds, before they sleep. To be said before the
+ * process selects its first kernel; afterwards it changes nothing. */
+void sl_kernel_keep_awake(void);
 
 #endif

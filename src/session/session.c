@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "kernel/kernel.h"
 #include "session/host.h"
 #include "session/optimizer.h"
 #include "session/shared.h"
@@ -167,6 +168,8 @@ static sl_status open_session(struct sl_session *s)
 	SL_TRY(alloc_io(s));
 	s->seal_threads = sl_machine_cores();
 	SL_TRY(sl_machine_open(&s->machine, &s->config));
+	if (s->config.infer_only)
+		sl_kernel_keep_awake();
 	if (s->config.shared)
 		SL_TRY(sl_shared_open(s));
 	SL_TRY(sl_session_build(s, first));

@@ -3,9 +3,9 @@
  * Finds oneDNN at run time and fills the table of its functions
  * (docs/adr/0005-onednn.md).
  *
- * Mutable state: the table, written once under pthread_once and constant afterwards, and
- * the width of running. The library stays loaded until the process ends: its worker
- * threads do not survive dlclose.
+ * Mutable state: the table, written once under pthread_once and constant afterwards, how
+ * its threads are to wait, said before, and the width of running. The library stays
+ * loaded until the process ends: its worker threads do not survive dlclose.
  */
 #include "kernel/cpu/dnnl.h"
 
@@ -23,6 +23,7 @@
 static struct sl_dnnl table;
 static bool usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool keeps_awake;
 static atomic_int run_width; /* 0: as many as the plan was made for */
 
 /* A function pointer cannot be converted from an object pointer in ISO C; POSIX says its
@@ -103,9 +104,10 @@ static void load(void)
 	 * libgomp reads these when it is loaded. Its threads sleep between regions, so
 	 * that they do not take the cores from ours; the short spin (some 10 us) bridges
 	 * the gaps inside one operator, where a sleep and a wake would cost 50 us each.
+	 * Where nearly all operators are the library's, a long one bridges all gaps.
 	 */
 	setenv("OMP_WAIT_POLICY", "passive", 0);
-	setenv("GOMP_SPINCOUNT", "1000", 0);
+	setenv("GOMP_SPINCOUNT", atomic_load(&keeps_awake) ? "100000" : "1000", 0);
 	lib = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return;
@@ -123,6 +125,11 @@ const char *sl_dnnl_version(void)
 	const struct sl_dnnl *d = sl_dnnl();
 
 	return d ? d->version_text : "";
+}
+
+void sl_kernel_keep_awake(void)
+{
+	atomic_store(&keeps_awake, true);
 }
 
 void sl_kernel_set_width(int threads)
