@@ -24,7 +24,8 @@ struct sl_cuda_code {
 	char *data;
 	size_t bytes;
 };
-/* nvrtc.c: compiles; SL_E_UNSUPPORTED with what the compiler says. */
+/* nvrtc.c: compiles; SL_E_UNSUPPORTED with what the compiler says. arch 0: only looks
+ * whether it can, in a fraction of the time. */
 SL_NODISCARD sl_status sl_cuda_compile(int arch, const struct sl_cuda_image *image,
 	const struct sl_cuda_unit *u, struct sl_cuda_code *out);
 /* cache.c: the same, kept for the next run; and no longer kept. */

@@ -96,10 +96,11 @@ static sl_status compile(const struct nvrtc *n, sl_nvrtc_program p, int arch,
 	char target[OPTIONS_TEXT];
 	const char *const options[] = {target, "-std=c++17"};
 
-	snprintf(target, sizeof(target), "-arch=sm_%d", arch);
+	snprintf(target, sizeof(target),
+		arch > 0 ? "-arch=sm_%d" : "-fdevice-syntax-only", arch);
 	if (n->nvrtcCompileProgram(p, SL_COUNT(options), options) != 0)
 		return tell_log(n, p, u);
-	return take_code(n, p, out);
+	return arch > 0 ? take_code(n, p, out) : SL_OK;
 }
 
 static sl_status make(const struct nvrtc *n, int arch, const struct sl_cuda_image *image,

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fat binary, an ELF file or the text of PTX. */
+/* A fat binary, an ELF file, the text of PTX; and that of a source, which no card takes.
+ */
 static bool is_image(const void *image)
 {
 	static const char fat[] = {0x50, (char)0xed, 0x55, (char)0xba};
 	return memcmp(image, fat, 4) == 0 || memcmp(image, "\177ELF", 4) == 0 ||
-	       memcmp(image, "//", 2) == 0 || memcmp(image, ".ver", 4) == 0;
+	       memcmp(image, "//", 2) == 0 || memcmp(image, "/*", 2) == 0 ||
+	       memcmp(image, ".ver", 4) == 0;
 }
 
 sl_cu_result cuModuleLoadData(sl_cu_module *out, const void *image)
