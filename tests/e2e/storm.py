@@ -14,6 +14,7 @@ SEED = int(os.environ.get("SEED", "1"))
 BUDGET = 24 << 20
 ALIVE = 14
 DEADLINE_S = 60
+STARVED_NS = 700_000_000
 TALK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "talk.py")
 
 rng = random.Random(SEED)
@@ -62,6 +63,10 @@ class Job:
         self.out.seek(0)
         text = self.out.read()
         self.out.close()
+        # Nobody took its turn but the system, for most of the turn timeout.
+        starved = re.search(r'"starved_ns":(\d+)', text)
+        if starved and int(starved[1]) > STARVED_NS:
+            fine.add(5)
         if code not in fine:
             raise Failure("%s (%s) ended with %s: %s" % (self.name, sorted(self.excuses), code, text[-400:]))
         os.unlink(os.path.join(storm_work(self), self.name))

@@ -14,6 +14,7 @@
  * status's. --tell 1 prints a line when it is admitted and at each turn; --hang-at stays
  * in that turn until it is killed or its memory is taken away.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@ struct fake {
 	uint64_t torn_turn, torn_value; /* the last one in the lane */
 	sl_ns torn_at;
 	uint64_t *alone; /* what the words of P must be */
+	uint64_t delay, starved; /* ns that it could run and did not: ever, most in a turn
+				  */
 };
 
 struct option {
@@ -136,6 +139,22 @@ static void work(struct fake *f, uint64_t turn, sl_ns until)
 	}
 }
 
+/* How long the system has let it wait for a processor since the turn before. */
+static void note_delay(struct fake *f)
+{
+	FILE *file = fopen("/proc/self/schedstat", "re");
+	uint64_t delay = 0;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%*u %" SCNu64, &delay) == 1) {
+		if (delay - f->delay > f->starved)
+			f->starved = delay - f->delay;
+		f->delay = delay;
+	}
+	(void)fclose(file);
+}
+
 static sl_status turn(struct fake *f, uint64_t i)
 {
 	sl_ns from;
@@ -146,6 +165,7 @@ static sl_status turn(struct fake *f, uint64_t i)
 	(void)fflush(stdout);
 	from = sl_clock_now();
 	work(f, i, from + (sl_ns)f->turn_us * 1000);
+	note_delay(f);
 	if (sl_client_lost(f->client))
 		return SL_FAIL(SL_E_LOST, "the job was struck off the list");
 	(void)sl_client_wanted(f->client); /* no copies of ours to wait for */
@@ -211,6 +231,7 @@ int main(int argc, char **argv)
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
 	st = live(&f);
+	note_delay(&f);
 	if (f.client) {
 		sl_client_stats(f.client, &stats);
 		sl_client_end(f.client, st);
@@ -220,15 +241,16 @@ int main(int argc, char **argv)
 		"{\"status\":\"%s\",\"error\":\"%s\",\"turns\":%llu,\"switches\":%llu,"
 		"\"parked\":%llu,\"reattached\":%llu,\"row\":%u,\"waited_ns\":%lld,"
 		"\"used_ns\":%lld,\"foreign\":%llu,\"torn\":%llu,\"torn_p\":%llu,"
-		"\"torn_turn\":%llu,\"torn_value\":\"%llx\",\"torn_at\":%lld,\"pid\":%d}"
-		"\n",
+		"\"torn_turn\":%llu,\"torn_value\":\"%llx\",\"torn_at\":%lld,"
+		"\"starved_ns\":%llu,\"pid\":%d}\n",
 		sl_status_name(st), st == SL_OK ? "" : sl_last_error(),
 		(unsigned long long)stats.turns, (unsigned long long)stats.switches,
 		(unsigned long long)stats.parked, (unsigned long long)stats.reattached,
 		stats.row, (long long)stats.waited_ns, (long long)stats.used_ns,
 		(unsigned long long)f.foreign, (unsigned long long)f.torn,
 		(unsigned long long)f.torn_p, (unsigned long long)f.torn_turn,
-		(unsigned long long)f.torn_value, (long long)f.torn_at, (int)getpid());
+		(unsigned long long)f.torn_value, (long long)f.torn_at,
+		(unsigned long long)f.starved, (int)getpid());
 	sl_free(f.alone);
 	return st != SL_OK			 ? sl_status_exit_code(st)
 	       : f.foreign || f.torn || f.torn_p ? 1
