@@ -201,6 +201,16 @@ static void keep_failure(struct sl_wire *w, sl_status st)
 	(void)snprintf(w->why, sizeof(w->why), "%s", sl_last_error());
 }
 
+/* Host functions name their op; of what only was enqueued nobody knows which it was. */
+static sl_status blame_kernels(const struct sl_wire *w, sl_status st)
+{
+	if (st == SL_OK || w->opts.launches || w->program == NULL)
+		return st;
+	return sl_fail_prefix(st,
+		"in one of %u kernels of a step (CUDA_LAUNCH_BLOCKING=1 shows which)",
+		w->program->n_ops);
+}
+
 /* Copies first: what they did not bring is why others fail. */
 sl_status sl_wire_settle(struct sl_wire *w)
 {
@@ -208,7 +218,7 @@ sl_status sl_wire_settle(struct sl_wire *w)
 		if (w->channels[i].stream != NULL)
 			keep_failure(
 				w, sl_device_sync(w->opts.device, w->channels[i].stream));
-	keep_failure(w, sl_device_sync(w->opts.device, w->compute));
+	keep_failure(w, blame_kernels(w, sl_device_sync(w->opts.device, w->compute)));
 	if (w->failed != SL_OK)
 		return SL_FAIL(w->failed, "%s", w->why);
 	sl_arena_finish(&w->parts);

@@ -18,7 +18,8 @@
  * names a channel's  the channel's copies, in order                  compute as of the
  * issue; other channels' copies
  *
- * 1. The host waits nowhere between begin and end of a step.
+ * 1. The host waits nowhere between begin and end of a step, unless kernels that only
+ * enqueue are to be timed.
  * 2. What a stream still needs - calls, pieces, samples - lives until all streams were
  * found empty.
  * 3. After a failure the streams are not used again.

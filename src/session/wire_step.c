@@ -55,6 +55,20 @@ static sl_status submit(struct sl_wire *w, const struct sl_program_op *op,
 	return sl_device_submit(w->opts.device, w->compute, run_launch, l);
 }
 
+/* What kernels take that only enqueue shows when the stream is waited for. */
+static sl_status run_timed(struct sl_wire *w, const struct sl_program_op *op,
+	const struct sl_call *call, uint64_t *ns)
+{
+	sl_ns begin;
+
+	SL_TRY(sl_device_sync(w->opts.device, w->compute));
+	begin = sl_clock_now();
+	SL_TRY(op->kernel->run(call));
+	SL_TRY(sl_device_sync(w->opts.device, w->compute));
+	*ns = (uint64_t)(sl_clock_now() - begin);
+	return SL_OK;
+}
+
 /* Feeding and fetching are the wire's own, when the node is come to. */
 static sl_status launch(void *ctx, const struct sl_program_op *op,
 	const struct sl_call *call, uint64_t *ns)
@@ -64,7 +78,7 @@ static sl_status launch(void *ctx, const struct sl_program_op *op,
 
 	if (w->opts.launches && !is_io)
 		return submit(w, op, call, ns);
-	return op->kernel->run(call);
+	return ns != NULL ? run_timed(w, op, call, ns) : op->kernel->run(call);
 }
 
 static void *take(struct sl_wire *w, const struct sl_type *type)
@@ -174,7 +188,9 @@ sl_status sl_wire_end(struct sl_wire *w, sl_status st)
 {
 	if (st != SL_OK)
 		return st;
-	SL_TRY(sl_wire_settle(w));
+	st = sl_wire_settle(w);
+	w->program = NULL;
+	SL_TRY(st);
 	for (size_t i = 0; i < w->n_fetches; i++) {
 		const struct sl_wire_fetch *f = &w->fetches[i];
 

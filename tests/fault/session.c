@@ -127,6 +127,9 @@ static void a_step_survives_every_failed_allocation(void **state)
 	torture("one step", train, &config);
 	config.budget_bytes = least_of(&config);
 	torture("one step under a budget", train, &config);
+	config.host_bytes = 4096;
+	config.device = "queue";
+	torture("one step on queues", train, &config);
 }
 
 static void other_models_survive_every_failed_allocation(void **state)

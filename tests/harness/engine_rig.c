@@ -11,6 +11,7 @@
 #include "session/wire.h"
 
 #define BOUNCE_BYTES 8192u
+#define SLOTS ((uint64_t)1 << 20)
 
 /* Late by a number of yields that depends on the value: no clock, no sleep. */
 static void be_late(void *ctx, uint32_t value)
@@ -98,7 +99,12 @@ struct rig_call {
 	uint32_t op, step;
 	bool again;
 	uint64_t workspace;
-	uint64_t at[]; /* of in, mutates, out */
+	uint32_t n;
+	struct operand {
+		uint64_t at; /* in the arena */
+		uint8_t *bytes; /* there, or on the way through pinned memory */
+		size_t len;
+	} operand[]; /* in, mutates, out */
 };
 
 static uint64_t place_of(const struct sl_rig *r, uint32_t v)
@@ -110,37 +116,28 @@ static uint64_t place_of(const struct sl_rig *r, uint32_t v)
 	return at;
 }
 
-static size_t bytes_of(const struct sl_rig *r, uint32_t v)
-{
-	return (size_t)r->trace->values[sl_trace_root(r->trace, v)].bytes;
-}
-
 /* The device's bytes of a list into the digest; in its turn they are the twin's too. */
 static sl_status read_list(const struct rig_call *c, uint64_t *h, const uint32_t *list,
-	uint32_t n, const uint64_t *at)
+	uint32_t n, const struct operand *x)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *twin = c->r->twin[sl_trace_root(c->r->trace, list[i])];
-		const uint8_t *device = c->r->arena + at[i];
-		size_t bytes = bytes_of(c->r, list[i]);
 
-		if (!c->again && memcmp(device, twin, bytes) != 0)
+		if (!c->again && memcmp(x[i].bytes, twin, x[i].len) != 0)
 			return SL_FAIL(SL_E_NO, "op %u of step %u finds a wrong v%u",
 				c->op, c->step, list[i]);
-		*h = digest(*h, device, bytes);
+		*h = digest(*h, x[i].bytes, x[i].len);
 	}
 	return SL_OK;
 }
 
 static void write_list(const struct rig_call *c, uint64_t h, const uint32_t *list,
-	uint32_t n, const uint64_t *at)
+	uint32_t n, const struct operand *x)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		size_t bytes = bytes_of(c->r, list[i]);
-
-		fill(c->r->arena + at[i], bytes, h + i);
+		fill(x[i].bytes, x[i].len, h + i);
 		if (!c->again)
-			fill(c->r->twin[sl_trace_root(c->r->trace, list[i])], bytes,
+			fill(c->r->twin[sl_trace_root(c->r->trace, list[i])], x[i].len,
 				h + i);
 	}
 }
@@ -149,12 +146,11 @@ static sl_status do_call(void *ctx)
 {
 	const struct rig_call *c = ctx;
 	const struct sl_trace_op *o = &c->r->trace->ops[c->op];
-	const uint64_t *changed = c->at + o->n_in, *born = changed + o->n_mutates;
+	const struct operand *changed = c->operand + o->n_in;
+	const struct operand *born = changed + o->n_mutates;
 	uint64_t h = c->op + 1000u * c->step;
 
-	if (o->workspace_bytes > 0)
-		memset(c->r->arena + c->workspace, (int)c->op | 1, o->workspace_bytes);
-	SL_TRY(read_list(c, &h, o->in, o->n_in, c->at));
+	SL_TRY(read_list(c, &h, o->in, o->n_in, c->operand));
 	SL_TRY(read_list(c, &h, o->mutates, o->n_mutates, changed));
 	if (c->again && c->r->seen[c->op] != h)
 		return SL_FAIL(
@@ -165,11 +161,40 @@ static sl_status do_call(void *ctx)
 	return SL_OK;
 }
 
-static void place_list(
-	struct rig_call *c, uint32_t *n_at, const uint32_t *list, uint32_t n)
+static void place_list(struct rig_call *c, const uint32_t *list, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		c->at[(*n_at)++] = place_of(c->r, list[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct operand *x = &c->operand[c->n];
+		const struct operand *last = c->n > 0 ? x - 1 : NULL;
+
+		x->at = place_of(c->r, list[i]);
+		x->len = (size_t)c->r->trace->values[sl_trace_root(c->r->trace, list[i])]
+				 .bytes;
+		x->bytes = c->r->arena + x->at;
+		if (c->r->wire)
+			x->bytes = last ? last->bytes + last->len : c->r->slots;
+		c->n++;
+	}
+}
+
+/* All of it in the order of the stream, which also keeps ops apart in the slots. */
+static sl_status submit_call(struct rig_call *c)
+{
+	const struct sl_trace_op *o = &c->r->trace->ops[c->op];
+	struct sl_device *d = c->r->device;
+	struct sl_stream *s = sl_wire_compute(c->r->wire);
+
+	if (o->workspace_bytes > 0)
+		SL_TRY(sl_device_fill(d, s, c->r->arena + c->workspace,
+			(uint8_t)(c->op | 1), o->workspace_bytes));
+	for (uint32_t i = 0; i < o->n_in + o->n_mutates; i++)
+		SL_TRY(sl_device_copy(d, s, c->operand[i].bytes,
+			c->r->arena + c->operand[i].at, c->operand[i].len));
+	SL_TRY(sl_device_submit(d, s, do_call, c));
+	for (uint32_t i = o->n_in; i < c->n; i++)
+		SL_TRY(sl_device_copy(d, s, c->r->arena + c->operand[i].at,
+			c->operand[i].bytes, c->operand[i].len));
+	return SL_OK;
 }
 
 static sl_status run_op(struct sl_rig *r, uint32_t op, bool again)
@@ -177,8 +202,7 @@ static sl_status run_op(struct sl_rig *r, uint32_t op, bool again)
 	const struct sl_trace_op *o = &r->trace->ops[op];
 	size_t most = o->n_in + o->n_mutates + o->n_out;
 	struct rig_call *c =
-		sl_arena_alloc(&r->calls, sizeof(*c) + most * sizeof(c->at[0]));
-	uint32_t n_at = 0;
+		sl_arena_alloc(&r->calls, sizeof(*c) + most * sizeof(c->operand[0]));
 
 	if (!c)
 		return SL_FAIL(SL_E_NOMEM, "no memory for a call");
@@ -189,11 +213,17 @@ static sl_status run_op(struct sl_rig *r, uint32_t op, bool again)
 	c->workspace = sl_engine_workspace(r->engine, op);
 	if (o->workspace_bytes > 0)
 		assert_true(c->workspace + o->workspace_bytes <= r->budget);
-	place_list(c, &n_at, o->in, o->n_in);
-	place_list(c, &n_at, o->mutates, o->n_mutates);
-	place_list(c, &n_at, o->out, o->n_out);
-	return r->wire ? sl_device_submit(r->device, sl_wire_compute(r->wire), do_call, c)
-		       : do_call(c);
+	place_list(c, o->in, o->n_in);
+	place_list(c, o->mutates, o->n_mutates);
+	place_list(c, o->out, o->n_out);
+	if (c->n > 0 && r->wire)
+		assert_true(c->operand[c->n - 1].bytes + c->operand[c->n - 1].len <=
+			    r->slots + SLOTS);
+	if (r->wire)
+		return submit_call(c);
+	if (o->workspace_bytes > 0)
+		memset(r->arena + c->workspace, (int)op | 1, o->workspace_bytes);
+	return do_call(c);
 }
 
 static sl_status run_again(void *ctx, uint32_t op)
@@ -204,11 +234,14 @@ static sl_status run_again(void *ctx, uint32_t op)
 static sl_status take_arena(struct sl_rig *r)
 {
 	struct sl_device_arena a;
+	void *slots;
 
 	if (!r->device) {
 		r->arena = sl_pages_reserve(r->arena_bytes);
 		return r->arena ? SL_OK : SL_FAIL(SL_E_NOMEM, "no arena");
 	}
+	SL_TRY(sl_device_pinned_create(r->device, SLOTS, &slots));
+	r->slots = slots;
 	SL_TRY(sl_device_arena_create(r->device, r->arena_bytes, &a));
 	r->arena = a.base;
 	return sl_wire_create(&(struct sl_wire_opts){.device = r->device,
@@ -257,6 +290,7 @@ static void give_arena_back(struct sl_rig *r)
 		sl_device_arena_destroy(
 			r->device, &(struct sl_device_arena){r->arena, r->arena_bytes});
 		sl_device_pinned_destroy(r->device, r->host);
+		sl_device_pinned_destroy(r->device, r->slots);
 	} else {
 		sl_pages_release(r->arena, r->arena_bytes);
 	}

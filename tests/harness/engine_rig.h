@@ -32,7 +32,8 @@ struct sl_rig {
 	uint32_t step;
 	struct sl_device *device; /* borrowed; NULL: none */
 	struct sl_wire *wire;
-	void *host; /* pinned */
+	void *host; /* pinned, as are the slots of an op's operands */
+	uint8_t *slots;
 	struct sl_arena calls; /* of the step */
 };
 

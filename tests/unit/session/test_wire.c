@@ -3,99 +3,47 @@
  * The engine over the streams of a device: plans that nobody would choose, carried out in
  * every order that the edges allow; and each kind of edge is missed when it is left out.
  */
-#include "harness/engine_rig.h"
 #include "harness/harness.h"
 #include "harness/lazy_device.h"
+#include "harness/pair_rig.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "device/wrap/wrap.h"
 
-#define TIER_BYTES ((uint64_t)4 << 20)
-#define BUDGET ((uint64_t)36 * 4096)
 #define CHANNELS 16
-
-struct pair {
-	struct sl_trace t;
-	struct sl_plan a, b;
-};
-
-static void find_pair(struct pair *c, uint64_t seed)
-{
-	struct sl_rng rng = {.key = {.seed = seed}};
-
-	for (;;) {
-		*c = (struct pair){.t = SL_TRACE_INIT};
-		if (sl_random_trace(&rng, 14, TIER_BYTES, &c->t) == SL_OK &&
-			sl_random_plan(&rng, &c->t, BUDGET, &c->a) == SL_OK &&
-			sl_random_plan(&rng, &c->t, BUDGET, &c->b) == SL_OK)
-			return;
-		sl_plan_finish(&c->a);
-		sl_plan_finish(&c->b);
-		sl_trace_finish(&c->t);
-	}
-}
-
-static void pair_finish(struct pair *c)
-{
-	sl_plan_finish(&c->a);
-	sl_plan_finish(&c->b);
-	sl_trace_finish(&c->t);
-}
-
-static sl_status run(const struct sl_rig_opts *o, const struct pair *c)
-{
-	struct sl_rig rig = {0};
-	sl_status st;
-
-	SL_TRY_OUT(sl_rig_open(&rig, o, &c->t, &c->a));
-	SL_TRY_OUT(sl_rig_step(&rig));
-	SL_TRY_OUT(sl_rig_step(&rig));
-	SL_TRY_OUT(sl_rig_compare(&rig));
-	SL_TRY_OUT(sl_engine_adopt(rig.engine, &c->t, &c->b));
-	SL_TRY_OUT(sl_rig_step(&rig));
-	SL_TRY_OUT(sl_rig_compare(&rig));
-out:
-	sl_rig_close(&rig);
-	return st;
-}
 
 static void any_order_of_the_streams_gives_the_same_bytes(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct sl_device *d = NULL;
-		struct pair c;
+		struct pair_rig c;
 
-		find_pair(&c, seed % 12);
+		pair_rig_find(&c, seed % 12);
 		for (uint64_t order = 0; order < 8; order++) {
 			sl_assert_ok(lazy_device_create(100 * seed + order, &d));
-			sl_assert_ok(run(&(struct sl_rig_opts){.budget = BUDGET,
-						 .tier_bytes = TIER_BYTES,
-						 .device = d},
-				&c));
+			sl_assert_ok(
+				pair_rig_run(&c, &(struct sl_rig_opts){.device = d}));
 			sl_device_destroy(d);
 			assert_int_equal(lazy_device_live(), 0);
 		}
-		pair_finish(&c);
+		pair_rig_finish(&c);
 	}
 }
 
 static void streams_with_threads_give_the_same_bytes(void **state)
 {
 	struct sl_device *d = NULL;
-	struct pair c;
+	struct pair_rig c;
 
 	(void)state;
 	sl_assert_ok(sl_device_create("queue", &d));
 	for (uint64_t seed = 1; seed <= 10; seed++) {
-		find_pair(&c, seed);
-		sl_assert_ok(run(
-			&(struct sl_rig_opts){
-				.budget = BUDGET, .tier_bytes = TIER_BYTES, .device = d},
-			&c));
-		pair_finish(&c);
+		pair_rig_find(&c, seed);
+		sl_assert_ok(pair_rig_run(&c, &(struct sl_rig_opts){.device = d}));
+		pair_rig_finish(&c);
 	}
 	sl_device_destroy(d);
 }
@@ -218,23 +166,20 @@ static int noticed(enum edge without)
 
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct mutant m = {.without = without};
-		struct sl_rig_opts o = {.budget = BUDGET,
-			.tier_bytes = TIER_BYTES,
-			.wrap = mutate,
-			.wrap_ctx = &m};
-		struct pair c;
+		struct sl_rig_opts o = {.wrap = mutate, .wrap_ctx = &m};
+		struct pair_rig c;
 
-		find_pair(&c, seed);
+		pair_rig_find(&c, seed);
 		for (uint64_t order = 0; order < 8; order++) {
 			sl_assert_ok(lazy_device_create(100 * seed + order, &m.device));
 			o.device = m.device;
-			sl_status st = run(&o, &c);
+			sl_status st = pair_rig_run(&c, &o);
 			if (st != SL_OK)
 				assert_int_equal(st, SL_E_NO);
 			count += st != SL_OK;
 			sl_device_destroy(m.device);
 		}
-		pair_finish(&c);
+		pair_rig_finish(&c);
 	}
 	return count;
 }
@@ -248,7 +193,7 @@ static void every_kind_of_edge_is_missed(void **state)
 			fail_msg("nobody notices that edge %d is missing", (int)e);
 }
 
-static sl_status run_failing(const struct pair *c, const char *name, long n)
+static sl_status run_failing(const struct pair_rig *c, const char *name, long n)
 {
 	struct sl_device *inner = NULL, *d = NULL;
 	long before = sl_alloc_live();
@@ -256,10 +201,7 @@ static sl_status run_failing(const struct pair *c, const char *name, long n)
 
 	sl_assert_ok(sl_device_create(name, &inner));
 	sl_assert_ok(sl_device_fault_create(inner, n, SL_E_LOST, &d));
-	st = run(
-		&(struct sl_rig_opts){
-			.budget = BUDGET, .tier_bytes = TIER_BYTES, .device = d},
-		c);
+	st = pair_rig_run(c, &(struct sl_rig_opts){.device = d});
 	if (st != SL_OK)
 		sl_assert_fails(st, SL_E_LOST, "injected");
 	sl_device_destroy(d);
@@ -269,15 +211,15 @@ static sl_status run_failing(const struct pair *c, const char *name, long n)
 
 static void every_failed_call_of_the_device_ends_with_its_status(void **state)
 {
-	struct pair c;
+	struct pair_rig c;
 	long n = 1;
 
 	(void)state;
-	find_pair(&c, 3);
+	pair_rig_find(&c, 3);
 	while (run_failing(&c, "queue", n) != SL_OK)
 		n += n < 60 ? 1 : 7;
 	assert_true(n > 300);
-	pair_finish(&c);
+	pair_rig_finish(&c);
 }
 
 int main(void)
