@@ -132,6 +132,7 @@ struct fake {
 	uint64_t waits; /* that order something, since the last reset */
 	struct pending *pending;
 	size_t pending_count, pending_room;
+	struct item *host_functions; /* that run */
 };
 extern struct fake fake __attribute__((visibility("hidden")));
 
@@ -172,8 +173,9 @@ void fake_touch_kernel(const struct item *i, const struct emu_ranges *r, bool wr
 void fake_pinned_expect(const struct access *who, const struct clock *clock,
 	uint64_t address, size_t bytes, bool write);
 void fake_pinned_settle(void); /* the host's clock has moved */
-/* A host function runs: what it comes after is open to it. */
-void fake_pinned_open_to(const struct clock *clock);
+/* A host function runs: what it is in order with is open meanwhile. */
+void fake_pinned_begin_host(struct item *i);
+void fake_pinned_end_host(struct item *i);
 /* The host waits for what a clock has reached; not so if this wait is to be left out. */
 void fake_host_reaches(const struct clock *clock);
 bool fake_left_out(const struct clock *from, const struct clock *to);

@@ -18,13 +18,27 @@ enum level { OPEN, READ_ONLY, SHUT };
 
 static struct sigaction before;
 
-/* Work that the host must not meet here; `opened` is for a host function that comes
- * after. */
+static bool in_order(const struct access *a, const struct clock *c)
+{
+	return c->at[a->slot] >= a->number;
+}
+
+/* All threads have the same pages: they are open to a host function that runs where the
+ * work comes before it or after it. */
+static bool is_open(const struct pending *p)
+{
+	for (const struct item *i = fake.host_functions; i != NULL; i = i->next)
+		if (in_order(&p->who, &i->clock) || in_order(&i->who, &p->clock))
+			return true;
+	return false;
+}
+
+/* Work that the host must not meet here. */
 static const struct pending *meets(uint64_t at, uint64_t end, bool write)
 {
 	for (size_t i = 0; i < fake.pending_count; i++) {
 		const struct pending *p = &fake.pending[i];
-		if (p->start < end && at < p->end && (write || p->write))
+		if (p->start < end && at < p->end && (write || p->write) && !is_open(p))
 			return p;
 	}
 	return NULL;
@@ -53,11 +67,6 @@ static void protect(uint64_t start, uint64_t end)
 		return;
 	for (uint64_t page = start / PAGE * PAGE; page < end; page += PAGE)
 		set_level(m, page, level_of(page));
-}
-
-static bool in_order(const struct access *a, const struct clock *c)
-{
-	return c->at[a->slot] >= a->number;
 }
 
 void fake_pinned_expect(const struct access *who, const struct clock *clock,
@@ -90,16 +99,27 @@ void fake_pinned_settle(void)
 	}
 }
 
-void fake_pinned_open_to(const struct clock *clock)
+static void protect_all(void)
 {
-	for (size_t i = 0; i < fake.pending_count; i++) {
-		const struct pending *p = &fake.pending[i];
-		const struct mapping *m = fake_mapping_of(p->start);
-		if (!in_order(&p->who, clock) || m == NULL)
-			continue;
-		for (uint64_t page = p->start / PAGE * PAGE; page < p->end; page += PAGE)
-			set_level(m, page, OPEN);
-	}
+	for (size_t i = 0; i < fake.pending_count; i++)
+		protect(fake.pending[i].start, fake.pending[i].end);
+}
+
+void fake_pinned_begin_host(struct item *i)
+{
+	i->next = fake.host_functions;
+	fake.host_functions = i;
+	protect_all();
+}
+
+void fake_pinned_end_host(struct item *i)
+{
+	struct item **at = &fake.host_functions;
+
+	while (*at != i)
+		at = &(*at)->next;
+	*at = i->next;
+	protect_all();
 }
 
 void fake_host_reaches(const struct clock *clock)

@@ -61,12 +61,14 @@ static void run_item(struct CUstream_st *s, struct item *i)
 		bool runs = fake.sticky == SL_CU_SUCCESS;
 		fake.running += !i->calls_host;
 		if (i->calls_host)
-			fake_pinned_open_to(&i->clock);
+			fake_pinned_begin_host(i);
 		pthread_mutex_unlock(&fake.lock);
 		if (runs)
 			i->run(i);
 		pthread_mutex_lock(&fake.lock);
 		fake.running -= !i->calls_host;
+		if (i->calls_host)
+			fake_pinned_end_host(i);
 	}
 	if (i->event != NULL && !i->waits && i->event->done < i->record)
 		i->event->done = i->record;

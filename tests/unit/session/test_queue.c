@@ -92,7 +92,6 @@ static void every_policys_plan_is_carried_out_by_queues(void **state)
 		{"capuchin", true},
 		{"chen", false},
 		{"dtr", false},
-		{"mimose", false},
 		{"g10", true},
 		{"tensile", true},
 		{"vdnn", true},
