@@ -28,9 +28,9 @@ $(BUILD)/cuda/image.c: tools/cuda-image $(PLUGIN_TEXTS) $(PLUGIN_FATBINS) $(BUIL
 # For the cards of each generation since Ampere, and as text for those to come.
 NVCC_FLAGS := -std=c++17 -O3 -Isrc -gencode arch=compute_80,code=sm_80 \
 	-gencode arch=compute_90,code=[sm_90,compute_90]
-$(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu $(wildcard src/kernel/cuda/*.cuh src/kernel/cuda/*.h)
+$(BUILD)/cuda/%.fatbin: src/kernel/cuda/%.cu src/kernel/cuda/args.h $(wildcard src/kernel/cuda/*.cuh)
 	@mkdir -p $(@D)
-	$(call say,NVCC,$(NVCC) $(NVCC_FLAGS) -fatbin -o $@ $<)
+	$(call say,NVCC,$(NVCC) $(NVCC_FLAGS) -Xptxas -v -fatbin -o $@ $< 2> $(@:.fatbin=.log) || { cat $(@:.fatbin=.log); exit 1; })
 
 # A program and a plug-in know each other by a sum over what they share.
 STAMP_TEXTS := $(sort $(wildcard include/sluice/* $(foreach d,base device device/cuda graph kernel \

@@ -36,9 +36,13 @@ $(BUILD)/%.cu.o: %.cu tests/cuda/emulate/wrap.cpp $(BUILD)/.cu-flags
 		-DSL_ENTRIES='"$(patsubst src/%,%,$(patsubst tests/%,%,$(dir $<)))entries.def"' -c tests/cuda/emulate/wrap.cpp -o $@)
 $(CUDA_DRIVER): $(call CUDA_OBJ,emulate driver) $(CU_OBJ)
 	$(call say,LD,$(CC) -shared -pthread -Wl$(comma)-soname$(comma)$(@F) -Wl$(comma)-z$(comma)defs -Wl$(comma)-z$(comma)nodelete -o $@ $^ -lm)
-$(CUDA_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call CUDA_OBJ,rig) $(HARNESS) $(LIB) $(CUDA_DRIVER)
+# The kernels' descriptors launch on the emulator, without a driver between.
+CUDA_KERNEL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/kernel/*.c src/kernel/cuda/*.c))
+$(BUILD)/tests/cuda/test_kernels: $(BUILD)/tests/cuda/test_kernels.o $(CUDA_KERNEL_OBJ) $(HARNESS) $(LIB) $(CUDA_DRIVER)
 	$(call say,LD,$(CC) $(LDFLAGS) -Wl$(comma)-rpath$(comma)'$$ORIGIN' -o $@ $^ -lcmocka $(LDLIBS))
--include $(CUDA_BIN:=.d) $(CU_OBJ:.o=.d) $(patsubst %.o,%.d,$(call CUDA_OBJ,emulate driver rig))
+$(filter-out %/test_kernels,$(CUDA_BIN)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call CUDA_OBJ,rig) $(HARNESS) $(LIB) $(CUDA_DRIVER)
+	$(call say,LD,$(CC) $(LDFLAGS) -Wl$(comma)-rpath$(comma)'$$ORIGIN' -o $@ $^ -lcmocka $(LDLIBS))
+-include $(CUDA_BIN:=.d) $(CU_OBJ:.o=.d) $(patsubst %.o,%.d,$(call CUDA_OBJ,emulate driver rig) $(CUDA_KERNEL_OBJ))
 
 # Left out of check-fast, which is to take ten seconds.
 SLOW := $(BUILD)/tests/unit/session/% $(BUILD)/tests/unit/model/zoo/% \
@@ -106,7 +110,8 @@ ifeq ($(CXX_FOUND),)
 	@echo "SKIP cuda: $(CXX) is not installed"; echo "cuda 0 0 1" >> $(RESULTS)
 else
 	$(call run,cuda) --jobs $(JOBS) --env SLUICE_PLUGINS=$(abspath $(BUILD)) \
-		--env SLUICE_CUDA_DRIVER=$(abspath $(CUDA_DRIVER)) $(CUDA_BIN) $(CUDA_CONFORM)
+		--env SLUICE_CUDA_DRIVER=$(abspath $(CUDA_DRIVER)) $(CUDA_BIN) $(CUDA_CONFORM) \
+		"tools/check-ptx $(BUILD)/cuda"
 endif
 part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \

@@ -43,6 +43,12 @@ struct sl_eps_attr {
 	double eps;
 };
 
+/* stats_update */
+struct sl_stats_attr {
+	double momentum;
+	int64_t count; /* 0: from the shape of the optional input x */
+};
+
 /* relayout */
 struct sl_relayout_attr {
 	bool to_nhwc;

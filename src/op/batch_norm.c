@@ -24,15 +24,10 @@
 
 extern const struct sl_op sl_op_batch_norm_relu, sl_op_batch_norm_add_relu;
 
-struct stats_attr {
-	double momentum;
-	int64_t count; /* 0: from the shape of the optional input x */
-};
-
 static const struct sl_attr_field fields[] = {SL_ATTR(struct sl_eps_attr, eps, F64, 1)};
 static const struct sl_attr_field stats_fields[] = {
-	SL_ATTR(struct stats_attr, momentum, F64, 1),
-	SL_ATTR(struct stats_attr, count, I64, 1),
+	SL_ATTR(struct sl_stats_attr, momentum, F64, 1),
+	SL_ATTR(struct sl_stats_attr, count, I64, 1),
 };
 
 sl_status sl_batch_norm_check(const struct sl_node_info *n, int last)
@@ -242,7 +237,7 @@ static sl_status infer_ref(const struct sl_call *c)
 
 static sl_status stats_infer(const struct sl_node_info *n, struct sl_type *out)
 {
-	const struct stats_attr *attr = n->attr;
+	const struct sl_stats_attr *attr = n->attr;
 
 	(void)out;
 	SL_TRY(sl_check_float(n, 0));
@@ -267,7 +262,7 @@ static sl_status stats_infer(const struct sl_node_info *n, struct sl_type *out)
 
 static sl_status stats_ref(const struct sl_call *c)
 {
-	const struct stats_attr *attr = c->node->attr;
+	const struct sl_stats_attr *attr = c->node->attr;
 	const struct sl_type *in = c->node->in;
 	double count = (double)attr->count;
 	double m = attr->momentum;
@@ -358,7 +353,7 @@ const struct sl_op sl_op_batch_norm_infer = {
 const struct sl_op sl_op_stats_update = {
 	.name = "stats_update",
 	.shape_in = 1u << 4,
-	.attr_bytes = sizeof(struct stats_attr),
+	.attr_bytes = sizeof(struct sl_stats_attr),
 	.fields = stats_fields,
 	.n_fields = 2,
 	.min_in = 5,
@@ -415,7 +410,7 @@ static sl_val source_of(const struct sl_graph *g, sl_val mean)
 sl_val sl_stats_update(struct sl_graph *g, sl_val running_mean, sl_val running_var,
 	sl_val mean, sl_val var, double momentum, int64_t count)
 {
-	struct stats_attr attr = {momentum, count};
+	struct sl_stats_attr attr = {momentum, count};
 	sl_val x = source_of(g, mean);
 
 	if (!sl_val_is_none(x)) {
