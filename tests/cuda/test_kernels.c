@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every CUDA kernel must keep, over the table and over the cases of tests/cases/op:
- * the reference's results, the same bits each time and for whatever order the blocks
- * come in, in the bytes of an input where the operator allows it, with empty shapes, with
- * NaN and infinity, and the reference's words where data are wrong.
+ * What every CUDA kernel must keep, over the table and over the cases of tests/cases/op
+ * and tests/cases/cuda: the reference's results, the same bits each time and for whatever
+ * order the blocks come in, in the bytes of an input where the operator allows it, with
+ * empty shapes, with NaN and infinity, and the reference's words where data are wrong.
  */
 #include "harness/harness.h"
 
@@ -56,14 +56,17 @@ static bool is_left_out(const struct sl_kernel *k)
 	return only && strcmp(only, k->name) != 0;
 }
 
-/* Runs a check for each kernel on each case that it accepts. */
-static void each_kernel(check_fn check)
+/* Runs a check for each kernel on each case that it accepts; the large ones have more
+ * than one tile, chunk and block. */
+static void each_kernel(check_fn check, bool large)
 {
 	struct sl_op_cases cases = {0};
 	const struct sl_kernel *k;
 	int failed = 0;
 
 	sl_assert_ok(sl_op_cases_read(&cases, "tests/cases/op"));
+	if (large)
+		sl_assert_ok(sl_op_cases_read(&cases, "tests/cases/cuda"));
 	for (size_t n = 0; (k = sl_cuda_kernels.at(n)) != NULL; n++) {
 		int ran = 0;
 		for (size_t i = 0; i < cases.n && !is_left_out(k); i++) {
@@ -93,7 +96,7 @@ static sl_status check_reference(struct both *x)
 static void each_kernel_gives_what_the_reference_gives(void **state)
 {
 	(void)state;
-	each_kernel(check_reference);
+	each_kernel(check_reference, true);
 }
 
 /* Each run of the emulator takes blocks and warps in another order. */
@@ -107,7 +110,7 @@ static sl_status check_again(struct both *x)
 static void results_have_the_same_bits_in_any_order_of_blocks(void **state)
 {
 	(void)state;
-	each_kernel(check_again);
+	each_kernel(check_again, true);
 }
 
 static sl_status check_in_place(struct both *x)
@@ -128,7 +131,7 @@ static sl_status check_in_place(struct both *x)
 static void a_result_may_take_the_bytes_of_an_allowed_input(void **state)
 {
 	(void)state;
-	each_kernel(check_in_place);
+	each_kernel(check_in_place, true);
 }
 
 /* Kernels that may answer to NaN and infinity otherwise than the reference. */
@@ -190,7 +193,7 @@ static sl_status check_values(struct both *x)
 static void nan_and_infinity_pass_as_in_the_reference(void **state)
 {
 	(void)state;
-	each_kernel(check_values);
+	each_kernel(check_values, false);
 }
 
 static void empty_size(struct sl_op_case *c, int64_t size)
@@ -237,7 +240,7 @@ static sl_status check_empty(struct both *x)
 static void empty_shapes_are_as_in_the_reference(void **state)
 {
 	(void)state;
-	each_kernel(check_empty);
+	each_kernel(check_empty, false);
 }
 
 /* Nodes that build and then fail: a label or an index out of range. */
