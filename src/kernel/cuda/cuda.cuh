@@ -13,12 +13,15 @@
 #ifdef SL_CUDA_EMULATE
 #include "cuda/emulate/emulate.h"
 #define SL_BOUNDS(threads)
+#define INF_F (__builtin_huge_valf())
 #define SL_UNROLL
 #else
 #define SL_SHARED(type, name, count) __shared__ type name[count]
 #define SL_DYNAMIC_SHARED(type, name) \
 	extern __shared__ __align__(16) unsigned char name##_bytes[]; \
 	type *name = (type *)name##_bytes
+/* NVRTC has no built-in of that name. */
+#define INF_F (__int_as_float(0x7f800000))
 #define SL_BOUNDS(threads) __launch_bounds__(threads)
 #define SL_UNROLL _Pragma("unroll")
 #endif
@@ -32,7 +35,6 @@ using u16 = unsigned short;
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
-#define INF_F (__builtin_huge_valf())
 
 struct bf16 {
 	u16 bits;
