@@ -15,7 +15,7 @@
  *    backward ops read of it is kept, or made again, as one. Its output may be kept for
  *    its own backward ops as well as for the next stage.
  * 3. Addresses: where the runs found cannot be placed, those of the next smaller load
- *    are taken.
+ *    are taken, or others that the search finds with times a little off.
  * 4. The integer program (ilp=SECONDS) is for traces of some dozens of ops. It runs what
  *    runs again at one place in the order of the trace, which Checkmate's does, too.
  * 5. What is neither a chain nor tiny gets belady's plan where there is a tier, and so
@@ -34,6 +34,7 @@
 #include "memory/policy/reach.h"
 
 #define TRIES 12 /* of other runs, where some cannot be placed */
+#define DRAWS 24 /* of runs that take little longer, where the best cannot be placed */
 
 enum option { EFFORT, SWAP, ILP };
 
@@ -99,7 +100,9 @@ struct finder {
 	uint32_t effort, ilp_s;
 	struct sl_plan best;
 	uint64_t best_ns, again_ns;
+	uint32_t draw; /* of sl_optimal_search */
 	bool found;
+	bool misplaced; /* runs of the budget's load had no addresses */
 };
 
 /* Takes p if it is sound and no slower than what there is. */
@@ -135,7 +138,8 @@ static sl_status by_search(const struct finder *f, uint64_t bytes, struct sl_ord
 {
 	struct sl_optimal_limits limits = {.ops = (uint32_t)16 << f->effort,
 		.states = (uint32_t)1 << (12 + 4 * f->effort),
-		.below_ns = f->found ? f->again_ns : UINT64_MAX};
+		.below_ns = f->found ? f->again_ns : UINT64_MAX,
+		.draw = f->draw};
 	bool exact = false;
 
 	return sl_optimal_search(&f->o, bytes, &limits, out, &exact);
@@ -174,6 +178,7 @@ static sl_status attempt(struct finder *f, solve_fn solve, uint64_t *bytes)
 		goto out;
 	}
 	SL_TRY_OUT(sl_order_lower(&f->o, &runs, f->budget, "optimal", &p, &load));
+	f->misplaced |= load <= f->budget && !p.value_offset;
 	*bytes = next_bytes(*bytes, load);
 	if (p.value_offset)
 		SL_TRY_OUT(offer(f, &p, &sound));
@@ -191,6 +196,18 @@ static sl_status solve(struct finder *f, solve_fn solver, int tries)
 
 	for (int i = 0; i < tries && bytes > 0; i++)
 		SL_TRY(attempt(f, solver, &bytes));
+	return SL_OK;
+}
+
+/* Of runs that take equally long, some have addresses. */
+static sl_status draw_others(struct finder *f)
+{
+	for (f->draw = 1; f->draw <= DRAWS && f->misplaced; f->draw++) {
+		uint64_t bytes = f->budget;
+
+		SL_TRY(attempt(f, by_search, &bytes));
+	}
+	f->draw = 0;
 	return SL_OK;
 }
 
@@ -226,6 +243,7 @@ static sl_status find(
 	SL_TRY_OUT(sl_optimal_begin(&f.o, t));
 	SL_TRY_OUT(solve(&f, by_chain, TRIES));
 	SL_TRY_OUT(solve(&f, by_search, TRIES));
+	SL_TRY_OUT(draw_others(&f));
 	if (f.ilp_s > 0)
 		SL_TRY_OUT(solve(&f, by_program, 2));
 	if (option[SWAP])

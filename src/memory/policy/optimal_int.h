@@ -84,6 +84,7 @@ struct sl_optimal_limits {
 	uint32_t ops, states; /* larger traces are left alone; more states end it */
 	uint32_t seconds; /* of an integer program */
 	uint64_t below_ns; /* others' runs again take this long */
+	uint32_t draw; /* not 0: of this number, other runs that take little longer */
 };
 SL_NODISCARD sl_status sl_optimal_search(const struct sl_optimal *o, uint64_t bytes,
 	const struct sl_optimal_limits *limits, struct sl_order *out, bool *exact);

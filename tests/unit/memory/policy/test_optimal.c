@@ -111,6 +111,32 @@ static void a_fast_link_beats_runs_again_unless_it_is_not_asked(void **state)
 	sl_trace_finish(&g.t);
 }
 
+/* The least is 6043, of runs that fit in bytes and have no addresses there. */
+static void where_the_least_runs_have_no_addresses_others_are_taken(void **state)
+{
+	static const struct {
+		uint32_t in[4], pages, workspace, ns;
+	} rows[] = {{{GEN_E}, 13, 0, 908}, {{0, GEN_E}, 11, 0, 168},
+		{{0, GEN_E}, 4, 0, 934}, {{0, GEN_E}, 14, 0, 746},
+		{{0, 1, GEN_E}, 16, 0, 1057}, {{3, GEN_E}, 15, 0, 845},
+		{{1, GEN_E}, 9, 6, 516}, {{2, 4, 6, GEN_E}, 16, 1, 451},
+		{{1, 5, GEN_E}, 11, 0, 879}, {{2, 6, GEN_E}, 15, 0, 761},
+		{{8, 9, GEN_E}, 8, 5, 966}, {{0, 1, 4, GEN_E}, 10, 7, 605}};
+	struct gen g = {.t = SL_TRACE_INIT};
+
+	(void)state;
+	for (uint32_t i = 0; i < SL_COUNT(rows); i++)
+		(void)gen_value(&g, SL_CLASS_ACT, rows[i].pages * PAGE);
+	for (uint32_t i = 0; i < SL_COUNT(rows); i++)
+		gen_op(&g, "op", rows[i].workspace * PAGE, rows[i].in, GEN_L(i, GEN_E),
+			GEN_NONE);
+	sl_assert_ok(gen_end(&g));
+	for (uint32_t i = 0; i < SL_COUNT(rows); i++)
+		g.t.ops[i].dur_ns = rows[i].ns;
+	assert_in_range(again_ns(&g.t, "optimal", 57 * PAGE), 6043, 6100);
+	sl_trace_finish(&g.t);
+}
+
 static sl_status plan_tight(void *ctx)
 {
 	const struct sl_trace *t = ctx;
@@ -162,6 +188,7 @@ int main(void)
 		SL_TEST(what_is_impure_stays),
 		SL_TEST(what_was_changed_in_place_is_changed_again),
 		SL_TEST(a_fast_link_beats_runs_again_unless_it_is_not_asked),
+		SL_TEST(where_the_least_runs_have_no_addresses_others_are_taken),
 		SL_TEST(planning_survives_every_failing_allocation),
 	};
 
