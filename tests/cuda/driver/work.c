@@ -169,6 +169,14 @@ static void run_kernel(struct item *i)
 	emu_ranges_free(&r.writes);
 }
 
+/* Pointers, alone or in a struct: no other value is one of the card's addresses. */
+static void translate(uint64_t *words, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof *words; i++)
+		if (fake_mapping_of(words[i]) != NULL)
+			words[i] = (uintptr_t)fake_host_view(words[i]);
+}
+
 /* The arguments, with the card's addresses as the host's of the same bytes. */
 static void **copy_params(const struct emu_entry *e, void **params)
 {
@@ -182,8 +190,7 @@ static void **copy_params(const struct emu_entry *e, void **params)
 	for (unsigned i = 0; i < e->count; i++) {
 		out[i] = (uint8_t *)out + (at - (uintptr_t)out);
 		memcpy(out[i], params[i], e->sizes[i]);
-		if (e->is_pointer[i])
-			*(void **)out[i] = fake_host_view(*(uint64_t *)out[i]);
+		translate(out[i], e->sizes[i]);
 		at += (e->sizes[i] + 15) / 16 * 16;
 	}
 	return out;
