@@ -164,6 +164,18 @@ static sl_status check_loss(const struct sl_session *s)
 		kept ? s->config.save_path : "");
 }
 
+/* A device that is lost takes the step along and no checkpoint. */
+static sl_status after_loss(const struct sl_session *s, sl_status st)
+{
+	const char *path = s->config.save_path;
+
+	if (st != SL_E_LOST || s->machine.wire == NULL || path == NULL ||
+		access(path, F_OK) != 0)
+		return st;
+	return sl_fail_prefix(st, "in step %lld (continue with --resume %s)",
+		(long long)s->step + 1, path);
+}
+
 static double step_ms(const struct sl_session *s, sl_ns begin)
 {
 	if (s->machine.virtual != NULL)
@@ -316,7 +328,7 @@ sl_status sl_session_train(struct sl_session *s, struct sl_summary *out)
 		st = sl_session_step(s);
 		if (st == SL_E_INTERRUPTED) /* while it waited for its turn */
 			return interrupted(s, first, out);
-		SL_TRY(st);
+		SL_TRY(after_loss(s, st));
 		out->loss_last = s->io.loss;
 		if (s->step == first + 1)
 			out->loss_first = s->io.loss;
