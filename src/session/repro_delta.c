@@ -98,7 +98,7 @@ static sl_status plan_by(
 	*out = (struct found){.own = arms[arm].copies || price.swap_in_bytes == 0,
 		.time = (double)price.iter_ns / (double)price.base_iter_ns,
 		.again = (double)price.recompute_ns / (double)price.base_iter_ns,
-		.msr = 1 - (double)plan.peak / (double)p->unbudgeted_peak,
+		.msr = 1 - (double)budget / (double)p->unbudgeted_peak,
 		.copied_in = price.swap_in_bytes};
 out:
 	sl_plan_finish(&plan);

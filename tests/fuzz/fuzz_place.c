@@ -44,7 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		SL_BUG(r.fixed == 0 && r.height_bytes < config.base_bytes + r.load_bytes);
 		check_written(sl_buf_text(&csv), csv.len, &r);
 	} else {
-		SL_BUG(st != SL_E_FORMAT && st != SL_E_LIMIT && st != SL_E_NO);
+		/* A base above what lies fixed is the caller's mistake. */
+		SL_BUG(st == SL_E_USAGE && config.base_bytes == 0);
+		SL_BUG(st != SL_E_FORMAT && st != SL_E_LIMIT && st != SL_E_NO &&
+			st != SL_E_USAGE);
 	}
 	sl_buf_finish(&svg);
 	sl_buf_finish(&csv);

@@ -96,7 +96,7 @@ static void what_reads_a_changed_weight_keeps_behind_the_change(void **state)
 	(void)sl_accumulate(g, w, x); /* c */
 	sl_output(g, "w", w); /* d */
 	(void)sl_accumulate(g, v, w); /* e: reads w, so not before c */
-	sl_output(g, "x", x); /* f */
+	sl_output(g, "x2", x); /* f */
 	(void)sl_accumulate(g, w, x); /* g: writes what d and e read */
 	assert_order(f, "acebdgf");
 }
@@ -179,7 +179,7 @@ static void a_sum_passes_no_reader_of_what_it_overwrites(void **state)
 	g->values[first.index].role = g->values[second.index].role = SL_ROLE_GRAD;
 	sl_output(g, "x", x); /* d */
 	sl_output(g, "first", first); /* e */
-	sl_output(g, "x", x); /* f */
+	sl_output(g, "x2", x); /* f */
 	sl_val sum = sl_add(g, first, second); /* g */
 	(void)sl_accumulate(g, var(g, "w"), sum); /* h */
 	assert_order(f, "abcdeghf");

@@ -8,6 +8,7 @@
 #include "session/service.h"
 
 #define FEATURES 20
+#define SAMPLE (FEATURES * sizeof(float))
 #define CLASSES 10
 #define ASKERS 3
 #define EACH 40
@@ -85,7 +86,7 @@ static void create_desk(struct desk *d, uint32_t wanted)
 {
 	struct sl_service_opts opts = {.ctx = d,
 		.answer = on_answer,
-		.sample_bytes = FEATURES * sizeof(float),
+		.sample_bytes = SAMPLE,
 		.within_ns = 1000000,
 		.stop = &d->stop};
 
@@ -190,16 +191,16 @@ static void what_comes_before_it_begins_is_answered_when_it_has(void **state)
 {
 	struct sl_session *s = ready();
 	struct sl_service_stats stats;
-	float x[FEATURES];
+	float x[FEATURES + 1];
 	static struct desk d;
 
 	(void)state;
 	create_desk(&d, 3);
 	for (uint64_t id = 0; id < 2; id++) {
 		sample_of(id, x);
-		sl_service_push(d.service, id, 0, 0, x, sizeof(x));
+		sl_service_push(d.service, id, 0, 0, x, SAMPLE);
 	}
-	sl_service_push(d.service, REQUESTS, 0, 0, x, sizeof(x) + 1);
+	sl_service_push(d.service, REQUESTS, 0, 0, x, SAMPLE + 1);
 	assert_int_equal(d.answers, 1);
 	assert_int_equal(d.status[REQUESTS], SL_E_INVALID);
 	sl_assert_ok(sl_service_begin(d.service, s));
@@ -232,7 +233,7 @@ static void it_takes_no_requests_after_its_end(void **state)
 	static struct desk d;
 	struct sl_service_opts opts = {.ctx = &d,
 		.answer = on_answer,
-		.sample_bytes = FEATURES * sizeof(float),
+		.sample_bytes = SAMPLE,
 		.idle = on_idle_failing};
 	struct sl_session *s = ready();
 	float x[FEATURES];
