@@ -115,7 +115,7 @@ static void a_fast_link_beats_runs_again_unless_it_is_not_asked(void **state)
 static void where_the_least_runs_have_no_addresses_others_are_taken(void **state)
 {
 	static const struct {
-		uint32_t in[4], pages, workspace, ns;
+		uint32_t in[8], pages, workspace, ns; /* a list has eight */
 	} rows[] = {{{GEN_E}, 13, 0, 908}, {{0, GEN_E}, 11, 0, 168},
 		{{0, GEN_E}, 4, 0, 934}, {{0, GEN_E}, 14, 0, 746},
 		{{0, 1, GEN_E}, 16, 0, 1057}, {{3, GEN_E}, 15, 0, 845},
