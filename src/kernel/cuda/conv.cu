@@ -12,6 +12,7 @@
 
 #define CONV_TILE 64
 #define CONV_EACH 4
+#define CONV_ROW ((i64)blockIdx.y * CONV_TILE)
 
 /* Sizes as the device divides by them. */
 struct geom {
@@ -95,8 +96,8 @@ __device__ void conv(const T *x, const float *w, const float *bias, T *y,
 	images_in<T> fb = {x, g, group * g.cg, false};
 	images_out<T> store = {y, bias, g.oh * g.ow, g.o, group * g.og};
 
-	tile_gemm<CONV_TILE, CONV_TILE, CONV_EACH, CONV_EACH>(
-		fa, fb, store, g.og, p.n * g.oh * g.ow, 0, depth, a_tile, b_tile);
+	tile_gemm<CONV_TILE, CONV_TILE, CONV_EACH, CONV_EACH>(fa, fb, store, CONV_ROW,
+		g.og, p.n * g.oh * g.ow, 0, depth, a_tile, b_tile);
 }
 
 /* dx: rows are input channels, columns inputs of all images, k taps of output channels.
@@ -155,8 +156,8 @@ __device__ void conv_dx(const T *dy, const float *w, T *dx, const sl_cuda_conv &
 	flows_in<T> fb = {dy, g, group * g.og, false};
 	images_out<T> store = {dx, nullptr, g.h * g.w, g.c, group * g.cg};
 
-	tile_gemm<CONV_TILE, CONV_TILE, CONV_EACH, CONV_EACH>(fa, fb, store, g.cg,
-		p.n * g.h * g.w, 0, (i64)g.og * taps, a_tile, b_tile);
+	tile_gemm<CONV_TILE, CONV_TILE, CONV_EACH, CONV_EACH>(fa, fb, store, CONV_ROW,
+		g.cg, p.n * g.h * g.w, 0, (i64)g.og * taps, a_tile, b_tile);
 }
 
 /* dw: rows are output channels, columns input taps, k outputs of all images. */
@@ -213,7 +214,7 @@ __device__ void conv_dw(const T *x, const T *dy, float *part, const sl_cuda_conv
 	weights_out store = {part + ((i64)split * g.o + group * g.og) * depth, depth};
 
 	tile_gemm<CONV_TILE, CONV_TILE, CONV_EACH, CONV_EACH>(
-		fa, fb, store, g.og, depth, split * size, end, a_tile, b_tile);
+		fa, fb, store, CONV_ROW, g.og, depth, split * size, end, a_tile, b_tile);
 }
 
 #define CONV(T, kind) \

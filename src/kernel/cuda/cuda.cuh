@@ -12,9 +12,10 @@
  */
 #ifdef SL_CUDA_EMULATE
 #include "cuda/emulate/emulate.h"
-#define SL_BOUNDS(threads)
+#define SL_BOUNDS(...)
 #define INF_F (__builtin_huge_valf())
 #define SL_UNROLL
+#define SL_UNROLL_BY(n)
 #else
 #define SL_SHARED(type, name, count) __shared__ type name[count]
 #define SL_DYNAMIC_SHARED(type, name) \
@@ -22,8 +23,12 @@
 	type *name = (type *)name##_bytes
 /* NVRTC has no built-in of that name. */
 #define INF_F (__int_as_float(0x7f800000))
-#define SL_BOUNDS(threads) __launch_bounds__(threads)
-#define SL_UNROLL _Pragma("unroll")
+/* Most threads of a block, and blocks that a multiprocessor is to hold. Without it the
+ * compiler may take more registers than a large block has, which only a launch tells. */
+#define SL_BOUNDS(...) __launch_bounds__(__VA_ARGS__)
+#define SL_PRAGMA(text) _Pragma(#text)
+#define SL_UNROLL SL_PRAGMA(unroll)
+#define SL_UNROLL_BY(n) SL_PRAGMA(unroll n)
 #endif
 
 #define SL_ENTRY extern "C" __global__ void
@@ -34,6 +39,7 @@ using u32 = unsigned;
 using u16 = unsigned short;
 
 #define WARP 32
+#define BLOCK_MAX 1024 /* threads, of sl_cuda_rows and sl_cuda_once */
 #define ALL_LANES 0xffffffffu
 
 struct bf16 {

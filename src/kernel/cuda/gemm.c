@@ -2,7 +2,7 @@
 /* matmul by our own tiles (gemm.cu): what a card without cuBLASLt runs. */
 #include "kernel/cuda/gemm.h"
 
-#define BATCHES_MAX 65535 /* of a grid; more go in steps */
+#define GRID_MAX 65535 /* rows and layers of a grid; more go in steps */
 
 static struct sl_shape batch_of(const struct sl_shape *s)
 {
@@ -62,9 +62,10 @@ static sl_status matmul_run(const struct sl_call *c)
 		    (n->out[0].dtype == SL_BF16);
 	enum sl_cuda_code entry = (enum sl_cuda_code)(
 		types + (large ? SL_IN_sl_cu_gemm_128_sss : SL_IN_sl_cu_gemm_64_sss));
+	unsigned rows = sl_cuda_blocks(m.g.m, large ? 128 : 64);
 	struct sl_cuda_size grid = {sl_cuda_blocks(m.g.n, 64),
-		sl_cuda_blocks(m.g.m, large ? 128 : 64),
-		(unsigned)(m.batches < BATCHES_MAX ? m.batches : BATCHES_MAX)};
+		rows < GRID_MAX ? rows : GRID_MAX,
+		(unsigned)(m.batches < GRID_MAX ? m.batches : GRID_MAX)};
 
 	return sl_cuda_go(c, entry, grid, (struct sl_cuda_size){SL_CUDA_THREADS, 1, 1},
 		SL_PARAMS(&a, &b, &bias, &y, &m.g, &m.batches));

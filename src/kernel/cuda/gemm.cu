@@ -8,12 +8,17 @@ template <class T> struct strided {
 	const T *data;
 	i64 step, step_k;
 	bool fast_k;
-
-	__device__ float operator()(i64 row, i64 k) const
-	{
-		return get(data[row * step + k * step_k]);
-	}
 };
+
+/* One address a thread and one step the launch, rather than an address an element. */
+template <class T>
+__device__ inline float tile_read(
+	const strided<T> &f, i64 row, i64 k, const tile_walk &w, int i)
+{
+	const T *first = f.data + row * f.step + k * f.step_k;
+
+	return get(first[i * (w.row_step * f.step + w.k_step * f.step_k)]);
+}
 
 template <class T> struct put_biased {
 	T *y;
@@ -39,18 +44,21 @@ __device__ void gemm(const TA *a, const TB *b, const float *bias, TY *y,
 		strided<TA> fa = {a + at[0] * g.m * g.k, g.a_row, g.a_col, g.a_col == 1};
 		strided<TB> fb = {b + at[1] * g.k * g.n, g.b_col, g.b_row, g.b_row == 1};
 		put_biased<TY> store = {y + i * g.m * g.n, bias, g.n};
-		tile_gemm<SIZE_M, 64, EACH_M, 4>(
-			fa, fb, store, g.m, g.n, 0, g.k, a_tile, b_tile);
+		/* A grid has few rows of blocks: more go in steps. */
+		for (i64 m0 = (i64)blockIdx.y * SIZE_M; m0 < g.m;
+			m0 += (i64)gridDim.y * SIZE_M)
+			tile_gemm<SIZE_M, 64, EACH_M, 4>(
+				fa, fb, store, m0, g.m, g.n, 0, g.k, a_tile, b_tile);
 	}
 }
 
 #define GEMM(TA, TB, TY, types) \
-	SL_ENTRY SL_BOUNDS(GEMM_THREADS) sl_cu_gemm_64_##types(const TA *a, const TB *b, \
-		const float *bias, TY *y, sl_cuda_gemm g, i64 batches) \
+	SL_ENTRY SL_BOUNDS(GEMM_THREADS, 2) sl_cu_gemm_64_##types(const TA *a, \
+		const TB *b, const float *bias, TY *y, sl_cuda_gemm g, i64 batches) \
 	{ \
 		gemm<64, 4>(a, b, bias, y, g, batches); \
 	} \
-	SL_ENTRY SL_BOUNDS(GEMM_THREADS) sl_cu_gemm_128_##types(const TA *a, \
+	SL_ENTRY SL_BOUNDS(GEMM_THREADS, 2) sl_cu_gemm_128_##types(const TA *a, \
 		const TB *b, const float *bias, TY *y, sl_cuda_gemm g, i64 batches) \
 	{ \
 		gemm<128, 8>(a, b, bias, y, g, batches); \
