@@ -43,7 +43,7 @@ static sl_status prepare(const struct sl_node_info *n, const struct sl_kernel_en
 static sl_status launch_chunks(const struct sl_call *c, enum sl_cuda_code pair,
 	const struct form *f, void **params)
 {
-	struct sl_cuda_size grid = {(unsigned)f->chunks, (unsigned)f->c, 1};
+	struct sl_cuda_size grid = {(unsigned)f->c, (unsigned)f->chunks, 1};
 
 	return sl_cuda_go(c, sl_cuda_of(pair, c->node->in[0].dtype), grid,
 		(struct sl_cuda_size){SL_CUDA_THREADS, 1, 1}, params);
@@ -69,7 +69,7 @@ static sl_status forward(const struct sl_call *c, void *z, int relu)
 
 	SL_TRY(launch_chunks(c, SL_IN_sl_cu_moments_f32, &f,
 		SL_PARAMS(&x, &part, &f.n, &f.c, &f.inner, &f.size)));
-	SL_TRY(sl_cuda_each(c, SL_IN_sl_cu_moments_merge, f.c,
+	SL_TRY(sl_cuda_long(c, SL_IN_sl_cu_moments_merge, f.c,
 		SL_PARAMS(&part, &mean, &var, &f.c, &f.count, &f.size, &f.chunks)));
 	return apply(c, f, c->out + 1, z, relu);
 }
@@ -119,7 +119,7 @@ static sl_status backward(const struct sl_call *c, void *const in[6])
 	SL_TRY(launch_chunks(c, SL_IN_sl_cu_bn_sums_f32, &f,
 		SL_PARAMS(&x, &gamma, &beta, &mean, &var, &dy, &part, &f.n, &f.c,
 			&f.inner, &f.size, &f.eps)));
-	SL_TRY(sl_cuda_each(c, SL_IN_sl_cu_bn_sums_merge, f.c,
+	SL_TRY(sl_cuda_long(c, SL_IN_sl_cu_bn_sums_merge, f.c,
 		SL_PARAMS(&part, &dgamma, &dbeta, &f.c, &f.chunks)));
 	return sl_cuda_each(c, sl_cuda_of(SL_IN_sl_cu_bn_dx_f32, c->node->in[0].dtype),
 		f.count * f.c,

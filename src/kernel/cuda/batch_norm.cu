@@ -4,7 +4,8 @@
  *
  * A channel's values are cut into chunks, a block each: mean first, then the squares
  * about it from the cache, so that nothing cancels; chunks are merged in order by Chan's
- * rule. What is stored of mean and variance is what the rest computes with.
+ * rule. Channels lie along x, where a grid has room for any number. What is stored of
+ * mean and variance is what the rest computes with.
  */
 #include "kernel/cuda/args.h"
 #include "kernel/cuda/cuda.cuh"
@@ -36,21 +37,21 @@ __device__ void moments(const T *x, float *part, const planes &p, i64 size)
 {
 	SL_SHARED(float, shared, WARP);
 	i64 count = p.n * p.inner;
-	i64 begin = (i64)blockIdx.x * size;
+	i64 begin = (i64)blockIdx.y * size;
 	i64 end = begin + size < count ? begin + size : count;
 	float mean = 0, squares = 0;
 
 	for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x)
-		mean += get(x[plane_at(p, blockIdx.y, i)]);
+		mean += get(x[plane_at(p, blockIdx.x, i)]);
 	mean = block_sum(mean, shared) / (float)(end - begin);
 	for (i64 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-		float d = get(x[plane_at(p, blockIdx.y, i)]) - mean;
+		float d = get(x[plane_at(p, blockIdx.x, i)]) - mean;
 		squares = fmaf(d, d, squares);
 	}
 	squares = block_sum(squares, shared);
 	if (threadIdx.x > 0)
 		return;
-	part += ((i64)blockIdx.y * gridDim.x + blockIdx.x) * 2;
+	part += ((i64)blockIdx.x * gridDim.y + blockIdx.y) * 2;
 	part[0] = mean;
 	part[1] = squares;
 }
@@ -105,8 +106,8 @@ __device__ void bn_sums(const T *x, const float *gamma, const float *beta,
 	i64 size, float eps)
 {
 	SL_SHARED(float, shared, WARP);
-	i64 k = blockIdx.y, count = p.n * p.inner;
-	i64 begin = (i64)blockIdx.x * size;
+	i64 k = blockIdx.x, count = p.n * p.inner;
+	i64 begin = (i64)blockIdx.y * size;
 	i64 end = begin + size < count ? begin + size : count;
 	float r = 1 / sqrtf(var[k] + eps), a = 0, b = 0;
 
@@ -121,7 +122,7 @@ __device__ void bn_sums(const T *x, const float *gamma, const float *beta,
 	b = block_sum(b, shared);
 	if (threadIdx.x > 0)
 		return;
-	part += (k * gridDim.x + blockIdx.x) * 2;
+	part += (k * gridDim.y + blockIdx.y) * 2;
 	part[0] = a;
 	part[1] = b;
 }

@@ -6,6 +6,7 @@
 #define TILE 64 /* as CONV_TILE */
 #define SPLIT_LEAST 4096 /* outputs that are worth a block of their own */
 #define SPLITS_MAX 64
+#define GROUPS_MAX 65535 /* of a grid */
 
 static struct sl_cuda_conv conv_of(const struct sl_conv_attr *a, const struct sl_shape *x,
 	const struct sl_shape *w, const struct sl_shape *y)
@@ -36,6 +37,8 @@ static bool accepts(const struct sl_node_info *n)
 	const struct sl_conv_attr *a = n->attr;
 	int64_t most = INT32_MAX / 2;
 
+	if (a->groups > GROUPS_MAX)
+		return false;
 	for (int i = 0; i < 2; i++)
 		if (sl_shape_count(&n->in[i].shape) > most || a->stride[i] > most ||
 			a->dilation[i] > most || a->pad[i] > most || a->pad[2 + i] > most)
@@ -128,7 +131,7 @@ static sl_status conv2d_dw_run(const struct sl_call *c)
 		SL_PARAMS(&x, &dy, &part, &p, &splits, &size)));
 	if (splits == 1)
 		return SL_OK;
-	return sl_cuda_each(c, SL_IN_sl_cu_conv_dw_sum, count,
+	return sl_cuda_long(c, SL_IN_sl_cu_conv_dw_sum, count,
 		SL_PARAMS(&part, &dw, &count, &splits));
 }
 

@@ -85,7 +85,7 @@ static sl_status gather_dx_run(const struct sl_call *c)
 	int64_t n = sl_shape_count(x);
 
 	SL_TRY(check(c, &p));
-	return sl_cuda_each(c,
+	return sl_cuda_long(c,
 		sl_cuda_of(SL_IN_sl_cu_gather_dx_f32, c->node->in[1].dtype), n,
 		SL_PARAMS(&index, &wide, &dy, &dx, &n, &p.picks, &p.bound, &p.inner));
 }

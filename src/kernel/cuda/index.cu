@@ -29,8 +29,8 @@ __device__ inline i64 row_of(i64 v, i64 bound, int wraps)
 }
 
 /* By one block: the first index that is out of range goes into the report. */
-SL_ENTRY sl_cu_index_check(const void *index, int is_i64, i64 n, i64 bound, int wraps,
-	sl_cuda_report *report)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX) sl_cu_index_check(const void *index, int is_i64, i64 n,
+	i64 bound, int wraps, sl_cuda_report *report)
 {
 	SL_SHARED(i64, part, WARP);
 	i64 bad = n;

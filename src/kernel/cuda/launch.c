@@ -6,6 +6,7 @@
 #define BLOCKS_MAX 4096
 #define GRID_MAX INT32_MAX
 #define ELEMENTS_A_THREAD 4
+#define LONG_THREADS 64
 
 unsigned sl_cuda_blocks(int64_t n, int64_t each)
 {
@@ -35,6 +36,15 @@ sl_status sl_cuda_each(
 
 	return sl_cuda_go(
 		c, entry, grid, (struct sl_cuda_size){SL_CUDA_THREADS, 1, 1}, params);
+}
+
+sl_status sl_cuda_long(
+	const struct sl_call *c, enum sl_cuda_code entry, int64_t n, void **params)
+{
+	struct sl_cuda_size grid = {at_most((n + LONG_THREADS - 1) / LONG_THREADS), 1, 1};
+
+	return sl_cuda_go(
+		c, entry, grid, (struct sl_cuda_size){LONG_THREADS, 1, 1}, params);
 }
 
 sl_status sl_cuda_rows(const struct sl_call *c, enum sl_cuda_code entry, int64_t n,

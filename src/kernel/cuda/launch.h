@@ -38,6 +38,10 @@ SL_NODISCARD sl_status sl_cuda_go(const struct sl_call *c, enum sl_cuda_code ent
 /* Threads that go over n elements in steps of the grid. */
 SL_NODISCARD sl_status sl_cuda_each(
 	const struct sl_call *c, enum sl_cuda_code entry, int64_t n, void **params);
+/* The same for elements that are long work each: one a thread, in small blocks, so that a
+ * few hundred of them keep many multiprocessors busy. */
+SL_NODISCARD sl_status sl_cuda_long(
+	const struct sl_call *c, enum sl_cuda_code entry, int64_t n, void **params);
 /* A block for each of n rows of the given length, in steps of the grid. */
 SL_NODISCARD sl_status sl_cuda_rows(const struct sl_call *c, enum sl_cuda_code entry,
 	int64_t n, int64_t length, void **params);

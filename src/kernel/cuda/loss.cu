@@ -30,8 +30,8 @@ struct least {
 };
 
 /* By one block: counts the rows that are not ignored; reports the first wrong label. */
-SL_ENTRY sl_cu_label_count(const void *label, int is_i64, i64 rows, i64 classes,
-	int has_ignore, i64 ignore, i64 *count, sl_cuda_report *report)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX) sl_cu_label_count(const void *label, int is_i64, i64 rows,
+	i64 classes, int has_ignore, i64 ignore, i64 *count, sl_cuda_report *report)
 {
 	SL_SHARED(i64, part, WARP);
 	labels l = {label, is_i64, has_ignore, ignore, classes};
@@ -58,8 +58,8 @@ SL_ENTRY sl_cu_label_count(const void *label, int is_i64, i64 rows, i64 classes,
 }
 
 /* -log of the label's probability for each row; 0 where the label is ignored. */
-SL_ENTRY sl_cu_cross_entropy_rows(const float *x, const void *label, int is_i64, i64 rows,
-	i64 classes, int has_ignore, i64 ignore, double *loss)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX) sl_cu_cross_entropy_rows(const float *x, const void *label,
+	int is_i64, i64 rows, i64 classes, int has_ignore, i64 ignore, double *loss)
 {
 	SL_SHARED(exp_sum, part, WARP);
 	labels l = {label, is_i64, has_ignore, ignore, classes};
@@ -76,8 +76,8 @@ SL_ENTRY sl_cu_cross_entropy_rows(const float *x, const void *label, int is_i64,
 }
 
 /* The mean over counted rows, by one block; no row: 0/0. */
-SL_ENTRY sl_cu_cross_entropy_mean(
-	const double *loss, i64 rows, const i64 *count, float *y)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX)
+	sl_cu_cross_entropy_mean(const double *loss, i64 rows, const i64 *count, float *y)
 {
 	SL_SHARED(double, part, WARP);
 	double sum = 0;
@@ -90,9 +90,9 @@ SL_ENTRY sl_cu_cross_entropy_mean(
 }
 
 /* dx may lie where x lies: each thread reads what it writes, after the block's sum. */
-SL_ENTRY sl_cu_cross_entropy_dx(const float *x, const void *label, int is_i64, i64 rows,
-	i64 classes, int has_ignore, i64 ignore, const i64 *count, const float *dloss,
-	float *dx)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX) sl_cu_cross_entropy_dx(const float *x, const void *label,
+	int is_i64, i64 rows, i64 classes, int has_ignore, i64 ignore, const i64 *count,
+	const float *dloss, float *dx)
 {
 	SL_SHARED(exp_sum, part, WARP);
 	labels l = {label, is_i64, has_ignore, ignore, classes};

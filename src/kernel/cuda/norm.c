@@ -103,7 +103,7 @@ static sl_status norm_dw(const struct sl_call *c, const struct sl_cuda_norm *p,
 	SL_TRY(sl_cuda_go(c, sl_cuda_of(SL_IN_sl_cu_norm_dw_f32, c->node->in[0].dtype),
 		grid, (struct sl_cuda_size){SL_CUDA_WARP, WARPS, 1},
 		SL_PARAMS(&x, &mean, &rstd, &dy, &part, &rows, &width, &size)));
-	return sl_cuda_each(c, SL_IN_sl_cu_norm_dw_sum, width,
+	return sl_cuda_long(c, SL_IN_sl_cu_norm_dw_sum, width,
 		SL_PARAMS(&part, &dgamma, &dbeta, &width, &chunks));
 }
 

@@ -157,13 +157,14 @@ SL_ENTRY sl_cu_group_norm_dw(const float *x, const float *mean, const float *rst
 }
 
 #define NORM(T, kind) \
-	SL_ENTRY sl_cu_norm_##kind(const T *x, const float *gamma, const float *beta, \
-		T *y, float *mean, float *rstd, sl_cuda_norm p) \
+	SL_ENTRY SL_BOUNDS(BLOCK_MAX) sl_cu_norm_##kind(const T *x, const float *gamma, \
+		const float *beta, T *y, float *mean, float *rstd, sl_cuda_norm p) \
 	{ \
 		norm(x, gamma, beta, y, mean, rstd, p); \
 	} \
-	SL_ENTRY sl_cu_norm_dx_##kind(const T *x, const float *gamma, const float *mean, \
-		const float *rstd, const T *dy, T *dx, sl_cuda_norm p) \
+	SL_ENTRY SL_BOUNDS(BLOCK_MAX) \
+		sl_cu_norm_dx_##kind(const T *x, const float *gamma, const float *mean, \
+			const float *rstd, const T *dy, T *dx, sl_cuda_norm p) \
 	{ \
 		norm_dx(x, gamma, mean, rstd, dy, dx, p); \
 	} \

@@ -11,7 +11,7 @@
 #define CHUNKS_MAX 1024
 #define ROW_CHUNK 2048 /* elements that are worth a warp */
 #define COLUMN_CHUNK 64
-#define SQUARES_CHUNK 65536
+#define SQUARES_CHUNK 8192 /* elements that are worth a block */
 
 /* A reduction as it is launched. */
 struct form {
@@ -89,8 +89,10 @@ static sl_status reduce(const struct sl_call *c, const struct form *f,
 		form_of(&SL_SHAPE(f->chunks, f->r.n_kept), &SL_SHAPE(1, f->r.n_kept));
 	rest.chunks = 1;
 	rest.size = f->chunks;
-	rest.rows = false;
-	return launch(c, e->columns, &rest, (void *[]){c->workspace, y}, scale);
+	/* A warp each where there are too few results for the lanes of one. */
+	rest.rows = f->r.n_kept < SL_CUDA_WARP;
+	return launch(c, rest.rows ? e->rows : e->columns, &rest,
+		(void *[]){c->workspace, y}, scale);
 }
 
 static struct sl_shape kept_of(const struct sl_node_info *n)
@@ -219,8 +221,8 @@ static sl_status add_parts(const struct sl_call *c, double by)
 	int64_t parts = square_parts(c->node);
 	void *part = c->workspace, *y = c->out[0];
 
-	return sl_cuda_once(c, SL_IN_sl_cu_add_parts, SL_CUDA_THREADS,
-		SL_PARAMS(&part, &y, &parts, &by));
+	return sl_cuda_once(
+		c, SL_IN_sl_cu_add_parts, 1024, SL_PARAMS(&part, &y, &parts, &by));
 }
 
 static sl_status sum_squares_run(const struct sl_call *c)

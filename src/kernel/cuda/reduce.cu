@@ -156,7 +156,8 @@ SL_ENTRY sl_cu_square_errors(
 }
 
 /* All parts over `by`, by one block. */
-SL_ENTRY sl_cu_add_parts(const double *part, float *y, i64 n, double by)
+SL_ENTRY SL_BOUNDS(BLOCK_MAX)
+	sl_cu_add_parts(const double *part, float *y, i64 n, double by)
 {
 	SL_SHARED(double, shared, WARP);
 	double sum = 0;

@@ -27,7 +27,7 @@ static sl_status softmax(
 	if (a.inner == 1)
 		return sl_cuda_rows(c, sl_cuda_of(rows, t), a.rows, a.n,
 			SL_PARAMS(&x, &y, &a.rows, &a.n));
-	return sl_cuda_each(c, sl_cuda_of(across, t), a.rows,
+	return sl_cuda_long(c, sl_cuda_of(across, t), a.rows,
 		SL_PARAMS(&x, &y, &a.rows, &a.n, &a.inner));
 }
 
@@ -41,7 +41,7 @@ static sl_status softmax_dx(
 	if (a.inner == 1)
 		return sl_cuda_rows(c, sl_cuda_of(rows, t), a.rows, a.n,
 			SL_PARAMS(&y, &dy, &dx, &a.rows, &a.n));
-	return sl_cuda_each(c, sl_cuda_of(across, t), a.rows,
+	return sl_cuda_long(c, sl_cuda_of(across, t), a.rows,
 		SL_PARAMS(&y, &dy, &dx, &a.rows, &a.n, &a.inner));
 }
 

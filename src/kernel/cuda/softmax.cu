@@ -82,7 +82,8 @@ struct log_soft {
 };
 
 #define SOFTMAX(name, T, kind, f) \
-	SL_ENTRY sl_cu_##name##_##kind(const T *x, T *y, i64 rows, i64 n) \
+	SL_ENTRY SL_BOUNDS(BLOCK_MAX) \
+		sl_cu_##name##_##kind(const T *x, T *y, i64 rows, i64 n) \
 	{ \
 		softmax(x, y, rows, n, f()); \
 	} \
@@ -126,7 +127,8 @@ struct second {
 };
 
 #define SOFTMAX_DX(name, T, kind, f, g) \
-	SL_ENTRY sl_cu_##name##_##kind(const T *y, const T *dy, T *dx, i64 rows, i64 n) \
+	SL_ENTRY SL_BOUNDS(BLOCK_MAX) \
+		sl_cu_##name##_##kind(const T *y, const T *dy, T *dx, i64 rows, i64 n) \
 	{ \
 		softmax_dx(y, dy, dx, rows, n, f(), g()); \
 	} \
