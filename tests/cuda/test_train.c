@@ -7,6 +7,9 @@
 #include "cuda/rig/train.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/units.h"
 
 static void near_the_cpu(int i, const struct sl_session_run *run)
 {
@@ -22,9 +25,12 @@ static void near_the_cpu(int i, const struct sl_session_run *run)
 
 static void same_bits_under_delays_and_a_budget_and_near_the_cpu(void **state)
 {
-	static const int seeds[TRAIN_MODELS] = {25, 2, 2, 4};
+	uint64_t seeds[TRAIN_MODELS] = {25, 2, 2, 4};
+	const char *delays = getenv("SL_DELAYS"); /* of the first, for a long run */
 
 	(void)state;
+	if (delays)
+		sl_assert_ok(sl_u64_parse(delays, &seeds[0]));
 	train_want_kernels();
 	for (int i = 0; i < TRAIN_MODELS; i++) {
 		struct sl_session_config config = train_config(i);
@@ -34,9 +40,8 @@ static void same_bits_under_delays_and_a_budget_and_near_the_cpu(void **state)
 		train_well(&config, (struct fake_options){0}, &whole);
 		near_the_cpu(i, &whole);
 		train_tighten(&config);
-		for (int seed = 1; seed <= seeds[i]; seed++) {
-			train_well(&config, (struct fake_options){.seed = (uint64_t)seed},
-				&tight);
+		for (uint64_t seed = 1; seed <= seeds[i]; seed++) {
+			train_well(&config, (struct fake_options){.seed = seed}, &tight);
 			assert_string_equal(tight.summary.digest, whole.summary.digest);
 			assert_true(tight.summary.peak_device_bytes <=
 				    tight.summary.budget_bytes);
