@@ -49,7 +49,8 @@ SLOW := $(BUILD)/tests/unit/session/% $(BUILD)/tests/unit/model/zoo/% \
 	$(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv $(BUILD)/tests/unit/memory/test_engine
 # Left out of the thread sanitizer's run: what starts no thread, and minutes of arithmetic in one.
 TSAN_NOT := $(foreach d,op graph tensor memory/policy model/zoo,$(BUILD)/tests/unit/$(d)/%) \
-	$(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv $(BUILD)/tests/conform/plan_mutation \
+	$(BUILD)/tests/unit/kernel/cpu/test_dnnl_conv $(BUILD)/tests/unit/session/test_virtual \
+	$(BUILD)/tests/conform/plan_mutation \
 	$(BUILD)/tests/conform/mem_policy $(foreach t,tiny_plans replay_price,$(BUILD)/tests/model/$(t))
 # The slow ones begin, so that at the end no core waits for one of them.
 FIRST := $(foreach d,model fault conform,$(BUILD)/tests/$(d)/%) $(SLOW)
