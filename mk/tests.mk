@@ -89,7 +89,7 @@ export TSAN_OPTIONS ?= suppressions=tests/harness/tsan.supp:halt_on_error=1
 run = @$(RUN) --results $(RESULTS) --logs $(BUILD)/logs --label $(1)
 corpus = $(foreach b,$(FUZZ_BIN),"$(b) $(wildcard tests/fuzz/corpus/$(patsubst fuzz_%,%,$(notdir $(b))))")
 
-PARTS := build lint tests unit fast fault e2e cuda asan tsan san-unit oom oom-fs perf
+PARTS := build lint tests unit fast fault e2e cuda gpu asan tsan san-unit oom oom-fs perf
 .PHONY: $(PARTS:%=part-%)
 part-build: all $(EXAMPLES)
 part-lint:
@@ -114,6 +114,10 @@ else
 		--env SLUICE_CUDA_DRIVER=$(abspath $(CUDA_DRIVER)) $(CUDA_BIN) $(CUDA_CONFORM) \
 		"tools/check-ptx $(BUILD)/cuda"
 endif
+# The same, and trainings, on the card of this machine.
+part-gpu: all $(BUILD)/tests/conform/device
+	$(call run,gpu) --timeout 1200 --env SLUICE_PLUGINS=$(abspath $(BUILD)) \
+		--env SLUICE=$(abspath $(BUILD))/sluice $(BUILD)/tests/conform/device $(wildcard tests/gpu/*.sh)
 part-acceptance: all $(TOOLS_BIN)
 	$(call run,acceptance) --timeout 7200 --env SLUICE=$(abspath $(BUILD))/sluice \
 		--env FULL=1 --env STEPS=20 --env KILLS=50 \
@@ -185,8 +189,8 @@ check-acceptance: ## the figures of a release: full sizes, memory, learning (an 
 absent = @echo "$(1): this build has no such part yet"; echo "0 passed, 0 failed, 1 skipped"
 check-cuda: ## the CUDA back end on a driver of our own, kernels and all
 	$(call parts,cuda)
-check-gpu: ## what needs a card (no such part yet)
-	$(call absent,GPU tests)
+check-gpu: ## what needs a card; without one it counts as skipped
+	$(call parts,gpu)
 bench-gpu: ## timings on a card (no such part yet)
 	$(call absent,GPU timings)
 check-onnx: ## ONNX test vectors (no such part yet)
